@@ -1,0 +1,88 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// One list for every target, so that no file is compiled by softer rules than its neighbours.
+let settings: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .strictMemorySafety(),
+  .treatAllWarnings(as: .error),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+/// The byte cursor of PinfoldWire stores a `Span`, which is still behind this flag in Swift 6.3.
+let lifetimes: [SwiftSetting] = settings + [.enableExperimentalFeature("Lifetimes")]
+
+func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+  .target(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+func tests(
+  _ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = [], exclude: [String] = []
+) -> Target {
+  .testTarget(
+    name: name, dependencies: dependencies, exclude: exclude, resources: resources,
+    swiftSettings: settings)
+}
+
+func system(_ name: String, pkgConfig: String? = nil, apt package: String) -> Target {
+  .systemLibrary(name: name, pkgConfig: pkgConfig, providers: [.apt([package])])
+}
+
+let package = Package(
+  name: "pinfold",
+  targets: [
+    // C libraries: module maps over the system's headers. Each is imported by one Swift target only.
+    system("CLibevent", pkgConfig: "libevent", apt: "libevent-dev"),
+    system("CLinux", apt: "libc6-dev"),
+    system("COpenSSL", pkgConfig: "openssl", apt: "libssl-dev"),
+    system("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
+    system("CDomain", pkgConfig: "libpsl", apt: "libpsl-dev libidn2-dev"),
+
+    // Pure layers: no C, no Foundation, no clock.
+    library("PinfoldModel"),
+    .target(name: "PinfoldWire", dependencies: ["PinfoldModel"], swiftSettings: lifetimes),
+    library("PinfoldPolicy", ["PinfoldModel"]),
+    library("PinfoldTelemetry", ["PinfoldModel"]),
+
+    // One library of the system each.
+    library("PinfoldConfig", ["PinfoldModel", "PinfoldPolicy", "CDomain"]),
+    library("PinfoldCrypto", ["PinfoldModel", "CSodium"]),
+    library("PinfoldTLS", ["PinfoldModel", "PinfoldWire", "COpenSSL"]),
+    library("PinfoldLoop", ["PinfoldModel", "CLibevent", "CLinux"]),
+
+    // What strings them together.
+    library(
+      "PinfoldSupply", ["PinfoldModel", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldTLS", "PinfoldLoop"]),
+    library(
+      "PinfoldServer",
+      [
+        "PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldTelemetry", "PinfoldConfig", "PinfoldCrypto",
+        "PinfoldTLS", "PinfoldLoop", "PinfoldSupply",
+      ]),
+    .executableTarget(
+      name: "pinfold",
+      dependencies: [
+        "PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldTelemetry", "PinfoldConfig", "PinfoldCrypto",
+        "PinfoldTLS", "PinfoldLoop", "PinfoldSupply", "PinfoldServer",
+      ], swiftSettings: settings),
+    .executableTarget(
+      name: "pinfold-bench",
+      dependencies: ["PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldConfig", "PinfoldTLS"],
+      swiftSettings: settings),
+
+    tests("PinfoldModelTests", ["PinfoldModel"]),
+    tests("PinfoldWireTests", ["PinfoldModel", "PinfoldWire"]),
+    tests("PinfoldPolicyTests", ["PinfoldModel", "PinfoldPolicy"]),
+    tests("PinfoldTelemetryTests", ["PinfoldModel", "PinfoldTelemetry"]),
+    tests("PinfoldConfigTests", ["PinfoldModel", "PinfoldPolicy", "PinfoldConfig"], exclude: ["Fixtures"]),
+    tests("PinfoldCryptoTests", ["PinfoldModel", "PinfoldCrypto"]),
+    tests("PinfoldTLSTests", ["PinfoldModel", "PinfoldWire", "PinfoldTLS"]),
+    tests("PinfoldLoopTests", ["PinfoldModel", "PinfoldLoop"]),
+    tests("PinfoldSupplyTests", ["PinfoldModel", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldSupply"]),
+    tests("PinfoldServerTests", ["PinfoldModel", "PinfoldServer"]),
+    tests("ProjectTests", []),
+    tests("EndToEndTests", ["pinfold"]),
+  ]
+)

@@ -1,0 +1,43 @@
+/// Host and port of a CONNECT line (RFC 9110 §9.3.6): the thing a policy decides about.
+package struct Authority: Hashable, Sendable {
+  package var host: HostName
+  package var port: UInt16
+
+  package init(host: HostName, port: UInt16) {
+    self.host = host
+    self.port = port
+  }
+
+  /// Reads `host:port`, IPv6 in brackets, port 1–65535 in decimal without sign or leading zero. `defaultPort` stands
+  /// in when no port is written; without it a port is demanded.
+  package init?(_ text: some StringProtocol, defaultPort: UInt16? = nil) {
+    let bytes = Array(text.utf8)
+    let afterBracket = bytes.lastIndex(of: 0x5d).map { $0 + 1 } ?? 0
+    guard let colon = bytes[afterBracket...].firstIndex(of: 0x3a) else {
+      guard let defaultPort, let host = HostName(text, bracketed: true) else { return nil }
+      self.init(host: host, port: defaultPort)
+      return
+    }
+    let hostText = String(decoding: bytes[..<colon], as: UTF8.self)
+    guard let host = HostName(hostText, bracketed: true), let port = Self.port(bytes[(colon + 1)...]) else {
+      return nil
+    }
+    self.init(host: host, port: port)
+  }
+
+  private static func port(_ digits: ArraySlice<UInt8>) -> UInt16? {
+    guard let first = digits.first, first != 0x30, digits.count <= 5 else { return nil }
+    var value: UInt32 = 0
+    for digit in digits {
+      guard digit >= 0x30, digit <= 0x39 else { return nil }
+      value = value * 10 + UInt32(digit - 0x30)
+    }
+    return UInt16(exactly: value)
+  }
+
+  /// `host:port`, with brackets around IPv6.
+  package var text: String {
+    if case .address(let address) = host, case .v6 = address { return "[\(host.text)]:\(port)" }
+    return "\(host.text):\(port)"
+  }
+}
