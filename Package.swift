@@ -82,7 +82,7 @@ let package = Package(
     tests("PinfoldLoopTests", ["PinfoldModel", "PinfoldLoop"]),
     tests("PinfoldSupplyTests", ["PinfoldModel", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldSupply"]),
     tests("PinfoldServerTests", ["PinfoldModel", "PinfoldServer"]),
-    tests("ProjectTests", []),
+    tests("ProjectTests", ["PinfoldModel"]),
     tests("EndToEndTests", ["pinfold"]),
   ]
 )

@@ -1,5 +1,6 @@
 /// A CIDR block (RFC 4632, RFC 4291 §2.3).
 package struct AddressBlock: Hashable, Sendable {
+  /// The first address of the block.
   package let base: IPAddress
   /// Leading bits that count: 0–32 for IPv4, 0–128 for IPv6.
   package let prefixLength: Int

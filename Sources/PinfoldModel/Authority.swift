@@ -1,8 +1,11 @@
 /// Host and port of a CONNECT line (RFC 9110 §9.3.6): the thing a policy decides about.
 package struct Authority: Hashable, Sendable {
+  /// The host in its normal form.
   package var host: HostName
+  /// The port; zero cannot be written in text, so no peer can name it.
   package var port: UInt16
 
+  /// Joins parts that were checked already.
   package init(host: HostName, port: UInt16) {
     self.host = host
     self.port = port

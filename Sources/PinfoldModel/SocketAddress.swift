@@ -1,8 +1,11 @@
 /// An IP address with a port: where a connection goes or comes from.
 package struct SocketAddress: Hashable, Sendable {
+  /// The address, IPv4-mapped forms kept as they came.
   package var address: IPAddress
+  /// The port in host byte order.
   package var port: UInt16
 
+  /// Joins an address and a port.
   package init(_ address: IPAddress, port: UInt16) {
     self.address = address
     self.port = port

@@ -1,7 +1,9 @@
 /// A moment of UTC in whole seconds since 1970-01-01T00:00:00Z.
 package struct Timestamp: Hashable, Comparable, Sendable {
+  /// Seconds since 1970-01-01T00:00:00Z, negative before.
   package var seconds: Int64
 
+  /// Takes seconds since 1970-01-01T00:00:00Z.
   package init(seconds: Int64) { self.seconds = seconds }
 
   /// Reads an RFC 3339 §5.6 date-time: `2026-11-21T00:00:00Z`, with optional fraction (dropped) and numeric offset.

@@ -12,6 +12,7 @@ package struct Verdict: Equatable, Sendable {
   /// The key of the leaf that was judged, when one was seen.
   package var leafKey: Digest256?
 
+  /// Makes a verdict that allows exactly when its reason does.
   package init(_ reason: Reason, method: VerificationMethod = .none, detail: String = "", leafKey: Digest256? = nil) {
     self.reason = reason
     self.method = method

@@ -1,0 +1,52 @@
+# make run    installs what is missing, builds for release, starts the demonstration
+# make test   installs what the tests need, builds, runs every test
+# make lint   the layout rules of swift format
+# make clean  removes what was built
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help run build test lint clean toolchain needs-build needs-run needs-test
+
+# Check=package pairs for .ci/need; nothing is installed when every check holds.
+BUILD_NEEDS := pkg-config=pkg-config lib:libevent=libevent-dev lib:openssl=libssl-dev lib:libsodium=libsodium-dev \
+  lib:libpsl=libpsl-dev lib:libidn2=libidn2-dev
+RUN_NEEDS := openssl=openssl curl=curl
+TEST_NEEDS := openssl=openssl curl=curl wget=wget python3=python3 node=nodejs nginx=nginx-light \
+  gnutls-serv=gnutls-bin java:17=openjdk-17-jdk-headless promtool=prometheus prlimit=util-linux
+RELEASE := swift build -c release --static-swift-stdlib --product pinfold
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+
+run: build needs-run
+	exec "$$($(RELEASE) --show-bin-path)/pinfold" demo
+
+build: toolchain needs-build
+	$(RELEASE)
+
+test: toolchain needs-build needs-test
+	swift build --build-tests
+	swift test --skip-build
+
+lint: toolchain
+	swift format lint --strict --parallel --recursive Package.swift Sources Tests
+
+clean:
+	rm -rf .build
+
+toolchain:
+	@version=$$(swift --version 2>/dev/null | sed -n 's/.*Swift version \([0-9]*\)\.\([0-9]*\).*/\1 \2/p' | head -n 1); \
+	set -- $$version; \
+	if [ $$(( $${1:-0} * 100 + $${2:-0} )) -lt 603 ]; then \
+	  echo "Pinfold needs Swift 6.3 or newer in PATH; see https://www.swift.org/install/linux/" >&2; exit 1; \
+	fi
+
+needs-build:
+	@.ci/need $(BUILD_NEEDS)
+
+needs-run:
+	@.ci/need $(RUN_NEEDS)
+
+needs-test:
+	@.ci/need $(TEST_NEEDS)

@@ -1,0 +1,67 @@
+import Foundation
+import PinfoldModel
+import Testing
+
+/// Code and papers are tested against each other: what an operator reads has to be what the program says.
+@Suite struct PaperTests {
+  private static let reference = "docs/reference.md"
+
+  /// Names that dashboards and alerts rely on. They change with a major version only.
+  private static let metrics: Set<String> = [
+    "pinfold_verifications_total", "pinfold_verification_seconds", "pinfold_tunnels_total", "pinfold_tunnels_active",
+    "pinfold_relayed_bytes_total", "pinfold_enforcement", "pinfold_breaker_trips_total", "pinfold_failure_ratio",
+    "pinfold_pin_fetches_total", "pinfold_pins_expiry_timestamp_seconds", "pinfold_policy_version",
+    "pinfold_policy_expiry_timestamp_seconds", "pinfold_policy_reloads_total", "pinfold_probe_total",
+    "pinfold_cache_total", "pinfold_build_info",
+  ]
+
+  @Test("Every reason stands in the reference", .enabled(if: Project.exists(reference)))
+  func reasonsAreDocumented() throws {
+    let text = try Project.text(Self.reference)
+    for reason in Reason.allCases { #expect(text.contains("`\(reason.rawValue)`"), "\(reason.rawValue)") }
+  }
+
+  @Test("The metrics of the reference are the metrics of the contract", .enabled(if: Project.exists(reference)))
+  func metricsAreDocumented() throws {
+    let text = try Project.text(Self.reference)
+    #expect(Set(text.matches(of: /`(pinfold_[a-z_]+)/).map { String($0.1) }) == Self.metrics)
+  }
+
+  @Test(
+    "Every metric of the contract is written down in the sources",
+    .enabled(if: !Project.exists("Sources/PinfoldTelemetry/Placeholder.swift")))
+  func metricsAreInTheSources() throws {
+    let sources = try Project.swiftFiles(below: "Sources").filter { $0.target == "PinfoldTelemetry" }
+    let text = sources.flatMap(\.lines).joined(separator: "\n")
+    let found = Set(text.matches(of: /"(pinfold_[a-z_]+)["\\{]/).map { String($0.1) })
+    for name in Self.metrics.union(found) {
+      #expect(found.contains(name), "\(name) is not exported")
+      #expect(Self.metrics.contains(name), "\(name) is exported and no part of the contract")
+    }
+  }
+
+  @Test("Alerts speak only of metrics that exist", .enabled(if: Project.exists("conf/prometheus/alerts.yml")))
+  func alertsUseKnownMetrics() throws {
+    let text = try Project.text("conf/prometheus/alerts.yml")
+    let used = text.matches(of: /pinfold_[a-z_]+/).map { String($0.0) }
+    #expect(!used.isEmpty)
+    for name in used {
+      let base = ["_bucket", "_sum", "_count"].reduce(name) { $0.hasSuffix($1) ? String($0.dropLast($1.count)) : $0 }
+      #expect(Self.metrics.contains(base), "\(name)")
+    }
+  }
+
+  @Test(
+    "Every key of the sample configuration stands in the reference",
+    .enabled(if: Project.exists(reference) && Project.exists("conf/pinfold.json5")))
+  func keysAreDocumented() throws {
+    let text = try Project.text(Self.reference)
+    let sample = try Project.text("conf/pinfold.json5").split(separator: "\n").map {
+      // Comments may speak of anything; the sample has no string with two slashes but addresses after "://".
+      $0.replacing(/(^|[^:])\/\/.*$/) { String($0.1) }
+    }
+    let keys = Set(sample.joined(separator: "\n").matches(of: /(?:^|[\s{,])([a-z][a-z0-9_]*):\s/).map { String($0.1) })
+    #expect(keys.count > 20)
+    for key in keys { #expect(text.contains(key), "\(key)") }
+  }
+}
