@@ -1,0 +1,63 @@
+package import PinfoldModel
+
+/// Decides whether a resolved address may be dialled. It is asked about the address, never about the name, so that
+/// no answer of a resolver can lead a tunnel to where it must not go.
+package struct DestinationGuard: Sendable {
+  package enum Verdict: Equatable, Sendable {
+    case allowed
+    /// Refused; the text says why, for the log.
+    case denied(String)
+
+    package var isAllowed: Bool { self == .allowed }
+  }
+
+  private let allow: [AddressBlock]
+  private let deny: [AddressBlock]
+
+  /// `destinations.allow` opens blocks for unpinned hosts, `destinations.deny` closes them for every host.
+  package init(allow: [AddressBlock] = [], deny: [AddressBlock] = []) {
+    self.allow = allow
+    self.deny = deny
+  }
+
+  /// `pinned` is `Decision.isPinned`. `ownListeners` are the addresses this process listens on, with wildcards
+  /// written as they were bound; `ownAddresses` are the machine's own addresses, on which a wildcard listener answers.
+  ///
+  /// Own listeners and `deny` are refused for every host; then addresses that are not public for unpinned ones,
+  /// unless `allow` has them.
+  package func verdict(
+    _ address: IPAddress, port: UInt16, pinned: Bool, ownListeners: [SocketAddress] = [],
+    ownAddresses: Set<IPAddress> = []
+  ) -> Verdict {
+    let plain = address.unmapped
+    let kind = AddressClass(plain)
+    if ownListeners.contains(where: { Self.reaches($0, plain, kind, port, ownAddresses) }) {
+      return .denied("\(plain.text):\(port) is Pinfold itself")
+    }
+    if deny.contains(where: { $0.contains(address) }) { return .denied("\(plain.text) is in destinations.deny") }
+    switch kind {
+    case .multicast, .broadcast: return .denied("\(plain.text) is \(kind.rawValue)")
+    default: break
+    }
+    if pinned || kind.isPublic || allow.contains(where: { $0.contains(address) }) { return .allowed }
+    return .denied("\(plain.text) is \(kind.rawValue), and its host is not pinned")
+  }
+
+  /// Whether dialling the address would end at the listener.
+  private static func reaches(
+    _ listener: SocketAddress, _ address: IPAddress, _ kind: AddressClass, _ port: UInt16,
+    _ ownAddresses: Set<IPAddress>
+  ) -> Bool {
+    guard listener.port == port else { return false }
+    let bound = listener.address.unmapped
+    if bound == address { return true }
+    switch (AddressClass(bound), kind) {
+    // A wildcard listener answers on every address of the machine.
+    case (.unspecified, .loopback), (.unspecified, .unspecified): return true
+    case (.unspecified, _): return ownAddresses.contains(address)
+    // Dialling the wildcard address reaches the loopback of the same family, which may be this listener.
+    case (.loopback, .unspecified): return true
+    default: return false
+    }
+  }
+}

@@ -1,0 +1,24 @@
+/// What the configuration of this instance adds to the signed document.
+package struct LocalPolicy: Sendable {
+  package var unpinned = UnpinnedMode.block
+  /// For rules that do not say, and for unpinned hosts.
+  package var tls13 = TLS13Mode.probe
+  /// `destinations.ports`: the ports of every host that no rule opens another one for.
+  package var ports: Set<UInt16> = [443]
+  /// `policy.builtin_pins`: exact hosts with pins.
+  package var builtin = RuleTable.empty
+  package var identity = InstanceIdentity()
+
+  package init() {}
+}
+
+/// Who this instance is, as far as a rollout asks.
+package struct InstanceIdentity: Hashable, Sendable {
+  /// `instance.id`, or the id of machine or container.
+  package var deviceID: String?
+  package var installID: String?
+  package var appVersion: AppVersion?
+  package var region: String?
+
+  package init() {}
+}
