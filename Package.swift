@@ -61,12 +61,15 @@ let package = Package(
         "PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldTelemetry", "PinfoldConfig", "PinfoldCrypto",
         "PinfoldTLS", "PinfoldLoop", "PinfoldSupply",
       ]),
-    .executableTarget(
-      name: "pinfold",
-      dependencies: [
-        "PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldTelemetry", "PinfoldConfig", "PinfoldCrypto",
-        "PinfoldTLS", "PinfoldLoop", "PinfoldSupply", "PinfoldServer",
-      ], swiftSettings: settings),
+
+    // The command line: a library, so that its tests need no process, and the executable that calls it.
+    library(
+      "PinfoldCommand",
+      [
+        "PinfoldModel", "PinfoldPolicy", "PinfoldTelemetry", "PinfoldConfig", "PinfoldCrypto", "PinfoldTLS",
+        "PinfoldLoop", "PinfoldSupply", "PinfoldServer",
+      ]),
+    .executableTarget(name: "pinfold", dependencies: ["PinfoldCommand"], swiftSettings: settings),
     .executableTarget(
       name: "pinfold-bench",
       dependencies: ["PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldConfig", "PinfoldTLS"],
@@ -83,6 +86,9 @@ let package = Package(
     tests("PinfoldSupplyTests", ["PinfoldModel", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldSupply"]),
     tests("PinfoldServerTests", ["PinfoldModel", "PinfoldServer"]),
     tests("ProjectTests", ["PinfoldModel"]),
+    tests(
+      "PinfoldCommandTests", ["PinfoldModel", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldCommand"],
+      exclude: ["Help"]),
     tests("EndToEndTests", ["pinfold"]),
   ]
 )

@@ -22,11 +22,11 @@ import Testing
       "PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldTelemetry", "PinfoldConfig", "PinfoldCrypto",
       "PinfoldTLS", "PinfoldLoop", "PinfoldSupply", "FoundationEssentials", "Synchronization", "Glibc",
     ],
-    "pinfold": [
-      "PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldTelemetry", "PinfoldConfig", "PinfoldCrypto",
-      "PinfoldTLS", "PinfoldLoop", "PinfoldSupply", "PinfoldServer", "FoundationEssentials", "Synchronization",
-      "Glibc",
+    "PinfoldCommand": [
+      "PinfoldModel", "PinfoldPolicy", "PinfoldTelemetry", "PinfoldConfig", "PinfoldCrypto", "PinfoldTLS",
+      "PinfoldLoop", "PinfoldSupply", "PinfoldServer", "FoundationEssentials", "Synchronization", "Glibc",
     ],
+    "pinfold": ["PinfoldCommand", "Glibc"],
     "pinfold-bench": [
       "PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldConfig", "PinfoldTLS", "FoundationEssentials",
       "Synchronization", "Glibc",
