@@ -1,0 +1,177 @@
+package import PinfoldModel
+package import PinfoldPolicy
+
+/// The configuration file after reading: every key has a value, every path is absolute or relative to the working
+/// directory, every list is typed. `conf/pinfold.json5` shows the same keys with their defaults.
+package struct Configuration: Sendable {
+  /// Where the proxy listens.
+  package var listen: [ListenAddress] = [.socket(SocketAddress(.v4(0x7f00_0001), port: 3128))]
+  /// Where metrics, health and status are served.
+  package var admin: ListenAddress = .socket(SocketAddress(.v4(0x7f00_0001), port: 9128))
+  /// Number of worker threads; 0 is one per core.
+  package var workers = 0
+  /// Directory of what has to survive a restart.
+  package var stateDirectory = "/var/lib/pinfold"
+  package var policy = PolicySection()
+  package var pinServices: [PinServiceSection] = []
+  package var tls = TLSSection()
+  package var destinations = DestinationsSection()
+  package var access = AccessSection()
+  package var limits = LimitsSection()
+  package var instance = InstanceSection()
+  package var audit = AuditSection()
+  package var log = LogSection()
+
+  /// The defaults.
+  package init() {}
+}
+
+/// An address to listen on.
+package enum ListenAddress: Hashable, Sendable {
+  case socket(SocketAddress)
+  /// `unix:/path`: a Unix socket at an absolute path.
+  case unix(String)
+
+  /// `127.0.0.1:3128`, `[::1]:3128`, or `unix:/path` with an absolute path of at most 107 bytes (`sun_path`).
+  package init?(_ text: some StringProtocol) {
+    if text.hasPrefix("unix:") {
+      let path = String(text.dropFirst(5))
+      guard path.hasPrefix("/"), path.utf8.count <= 107, !path.utf8.contains(0) else { return nil }
+      self = .unix(path)
+    } else {
+      guard let address = SocketAddress(text) else { return nil }
+      self = .socket(address)
+    }
+  }
+
+  /// The written form.
+  package var text: String {
+    switch self {
+    case .socket(let address): address.text
+    case .unix(let path): "unix:" + path
+    }
+  }
+}
+
+/// A text of the file with its place, for those who read it further and may have to complain.
+package struct Located: Hashable, Sendable {
+  package var text: String
+  package var place: SourcePlace
+  /// Path of the key, `policy.trusted_keys[0]`.
+  package var path: String
+
+  package init(_ text: String, place: SourcePlace, path: String) {
+    self.text = text
+    self.place = place
+    self.path = path
+  }
+}
+
+/// `policy`
+package struct PolicySection: Sendable {
+  /// Files, or `https://` URLs, of signed bundles.
+  package var bundles: [Located] = []
+  /// Ed25519 public keys as written: reading them is the crypto layer's.
+  package var trustedKeys: [Located] = []
+  /// How many of the trusted keys must have signed.
+  package var requiredSignatures = 1
+  /// Where `required_signatures` stands, for complaints that need the keys.
+  package var requiredSignaturesPlace: SourcePlace?
+  /// Bytes of a bundle, envelope included.
+  package var maxBundleBytes = 8_388_608
+  package var unpinned = UnpinnedMode.block
+  /// Exact hosts with pins of the configuration's own.
+  package var builtinPins = RuleTable.empty
+}
+
+/// One element of `pin_services`
+package struct PinServiceSection: Sendable {
+  package var urls: [Located] = []
+  /// Hosts the service may speak for.
+  package var domains: [HostPattern] = []
+  package var trustedKeys: [Located] = []
+  package var minTTLSeconds = 60
+  package var maxTTLSeconds = 86_400
+  package var allowUnboundSignatures = false
+  package var caFile: String?
+}
+
+/// `tls`
+package struct TLSSection: Sendable {
+  package var tls13 = TLS13Mode.probe
+  /// How long a probe's verdict may be used again, in seconds; 0: every tunnel has its own.
+  package var probeReuseSeconds = 0
+  package var resumption = EvidenceChoice.probe
+  package var pskDeclined = EvidenceChoice.probe
+  /// PEM file of trusted roots; `nil`: the system's.
+  package var caFile: String?
+  /// Named pipe that apps write key-log lines to.
+  package var keyLog: String?
+}
+
+/// What stands in where the handshake itself shows too little.
+package enum EvidenceChoice: String, CaseIterable, Sendable {
+  case probe
+  case refuse
+}
+
+/// `destinations`
+package struct DestinationsSection: Sendable {
+  /// Authorities that are dialled elsewhere, without asking a resolver.
+  package var resolve: [Authority: SocketAddress] = [:]
+  package var ports: Set<UInt16> = [443]
+  package var allow: [AddressBlock] = []
+  package var deny: [AddressBlock] = []
+}
+
+/// `access`
+package struct AccessSection: Sendable {
+  package var clients: [AddressBlock] = [
+    AddressBlock("127.0.0.0/8"), AddressBlock("::1/128"),
+  ].compactMap { $0 }
+  package var credentialsFile: String?
+}
+
+/// `limits`
+package struct LimitsSection: Sendable {
+  /// Tunnels at a time over all workers; 0: as many as descriptors allow.
+  package var tunnels = 0
+  package var connectSeconds = 10
+  package var handshakeSeconds = 10
+  package var idleSeconds = 3600
+  package var drainSeconds = 30
+}
+
+/// `instance`
+package struct InstanceSection: Sendable {
+  package var id: String?
+  package var appVersion: AppVersion?
+  package var region: String?
+}
+
+/// `audit`
+package struct AuditSection: Sendable {
+  package var file: String?
+  package var retentionDays = 90
+}
+
+/// `log`
+package struct LogSection: Sendable {
+  package var level = LogLevel.info
+  package var format = LogFormat.auto
+}
+
+/// From the most to the least talkative.
+package enum LogLevel: String, CaseIterable, Sendable {
+  case debug
+  case info
+  case warning
+  case error
+}
+
+package enum LogFormat: String, CaseIterable, Sendable {
+  /// Text on a terminal, JSON elsewhere.
+  case auto
+  case json
+  case text
+}
