@@ -1,0 +1,51 @@
+import COpenSSL
+
+/// Why OpenSSL could not do what it was asked. No error of this kind ever leads to an allow.
+package enum TLSError: Error, Equatable, Sendable {
+  /// Bytes that cannot be read as what they claim to be: a certificate, a key, a PEM file.
+  case unreadable(String)
+  /// Input beyond a limit that is named in the text.
+  case tooLarge(String)
+  /// A call that failed for another reason: memory, configuration, a file.
+  case failed(call: String, detail: String)
+
+  /// Takes everything from this thread's error queue (ERR_get_error(3)) into a value that names the failed call.
+  static func drained(_ call: String) -> TLSError {
+    .failed(call: call, detail: ErrorQueue.drain())
+  }
+}
+
+extension TLSError: CustomStringConvertible {
+  package var description: String {
+    switch self {
+    case .unreadable(let what): what
+    case .tooLarge(let what): what
+    case .failed(let call, let detail): detail.isEmpty ? "\(call) failed" : "\(call): \(detail)"
+    }
+  }
+}
+
+/// This thread's OpenSSL error queue: cleared before a call, drained after one that failed, so that no call is
+/// blamed for another's error.
+enum ErrorQueue {
+  /// ERR_clear_error(3).
+  static func clear() { ERR_clear_error() }
+
+  /// All reasons in the queue, oldest first, joined by `; `. The texts are OpenSSL's own constants or those of the
+  /// operating system: nothing of a peer's bytes.
+  static func drain() -> String {
+    var reasons: [String] = []
+    while true {
+      let code = pinfold_next_error()
+      guard code != 0 else { break }
+      if let text = unsafe ERR_reason_error_string(code) {
+        reasons.append(unsafe String(cString: text))
+      } else {
+        // A system error has a number only, since its text belongs to strerror(3).
+        let kind = pinfold_error_is_system(code) != 0 ? "errno" : "error"
+        reasons.append("\(kind) \(code & 0x7fff_ffff)")
+      }
+    }
+    return reasons.joined(separator: "; ")
+  }
+}
