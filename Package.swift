@@ -35,7 +35,7 @@ let package = Package(
   targets: [
     // C libraries: module maps over the system's headers. Each is imported by one Swift target only.
     system("CLibevent", pkgConfig: "libevent", apt: "libevent-dev"),
-    system("CLinux", apt: "libc6-dev"),
+    .target(name: "CLinux"),
     system("COpenSSL", pkgConfig: "openssl", apt: "libssl-dev"),
     system("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
     system("CDomain", pkgConfig: "libpsl", apt: "libpsl-dev libidn2-dev"),

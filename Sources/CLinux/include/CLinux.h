@@ -1,0 +1,101 @@
+/* What PinfoldLoop needs of Linux, as functions the Swift importer can read.
+
+   Each call answers a count or a descriptor, or the negated errno: errno is read before anything else can run, and
+   Swift never touches the thread-local. Calls cut by a signal are made again. No system header with types is included
+   here: with _GNU_SOURCE they differ from the ones Swift's own Glibc module was built with. */
+#ifndef PINFOLD_CLINUX_H
+#define PINFOLD_CLINUX_H
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* An IP address with its port in host order. family is 4, 6, or 0 for anything else (UNIX, unnamed). */
+typedef struct pinfold_address {
+  uint64_t high;
+  uint64_t low;
+  uint32_t v4;
+  uint16_t port;
+  uint8_t family;
+} pinfold_address;
+
+/* A stream socket, non-blocking and closed on exec: family 4, 6 or 1 for UNIX. TCP gets TCP_NODELAY at birth:
+   accepted sockets inherit it from their listener on Linux, so no tunnel pays a call for it. */
+intptr_t pinfold_socket(uint8_t family);
+
+intptr_t pinfold_reuse(int fd, int sharesPort);
+
+/* IPv6 listeners take IPv6 only, so that no IPv4 client hides behind a mapped address. */
+intptr_t pinfold_bind(int fd, pinfold_address address);
+
+intptr_t pinfold_bind_unix(int fd, const char *_Nonnull path);
+
+intptr_t pinfold_listen(int fd, int backlog);
+
+/* Not made again after EINTR: the connection goes on by itself, and asking again answers EALREADY. */
+intptr_t pinfold_connect(int fd, pinfold_address address);
+
+intptr_t pinfold_connect_unix(int fd, const char *_Nonnull path);
+
+intptr_t pinfold_accept(int fd, pinfold_address *_Nonnull peer);
+
+pinfold_address pinfold_local_address(int fd);
+
+/* The pending error of a socket as a positive errno, 0 if none; reading it clears it. */
+int pinfold_socket_error(int fd);
+
+intptr_t pinfold_recv(int fd, void *_Nonnull buffer, size_t count);
+
+/* 1: something to read, 0: end of stream, else the error. Takes nothing out. */
+intptr_t pinfold_peek(int fd);
+
+intptr_t pinfold_send(int fd, const void *_Nonnull buffer, size_t count);
+
+/* splice(2) between a socket and a pipe; never waits on either. */
+intptr_t pinfold_splice(int from, int to, size_t count);
+
+/* Answers the pipe's capacity in bytes. A size that is not allowed leaves the default one. */
+intptr_t pinfold_pipe(int *_Nonnull reader, int *_Nonnull writer, int size);
+
+intptr_t pinfold_shutdown_write(int fd);
+
+/* Linux frees the descriptor even when close answers EINTR, so it is never called twice. */
+void pinfold_close(int fd);
+
+/* Closes with a reset instead of a FIN: socket(7), SO_LINGER with time zero. */
+void pinfold_close_reset(int fd);
+
+intptr_t pinfold_eventfd(void);
+
+void pinfold_eventfd_signal(int fd);
+
+/* A descriptor kept so that it can be given up when there are no others. */
+intptr_t pinfold_open_null(void);
+
+uint64_t pinfold_monotonic_nanoseconds(void);
+
+/* Never 0. */
+uintptr_t pinfold_thread(void);
+
+/* 1 if the path is a socket, 0 if it is something else, -ENOENT if there is nothing. Links are not followed. */
+intptr_t pinfold_is_socket(const char *_Nonnull path);
+
+intptr_t pinfold_unlink(const char *_Nonnull path);
+
+/* Answers the limit now in force on open descriptors; a wish of 0 asks for the hard limit. */
+intptr_t pinfold_descriptor_limit(uint64_t wish, int changes);
+
+/* The number of open descriptors, by /proc/self/fd, without the one used for counting. */
+intptr_t pinfold_descriptor_count(void);
+
+void pinfold_ignore_sigpipe(void);
+
+/* pthread_t is an integer here and a pointer elsewhere; start and join keep it out of Swift. */
+intptr_t pinfold_thread_start(
+    const char *_Nonnull name, void *_Nullable (*_Nonnull body)(void *_Nullable), void *_Nullable context,
+    uintptr_t *_Nonnull thread);
+
+void pinfold_thread_join(uintptr_t thread);
+
+/* strerror is not safe between threads; this one's answers live for ever. */
+const char *_Nonnull pinfold_error_name(int error);
+#endif

@@ -1,0 +1,71 @@
+internal import CLinux
+internal import PinfoldModel
+
+/// A bound and listening socket, not yet attached to a loop. Owns its descriptor, and the path of a UNIX socket, which
+/// it removes when it goes.
+package struct ListeningSocket: ~Copyable, Sendable {
+  /// Connections the kernel may hold for us (listen(2)); the system bounds it by net.core.somaxconn.
+  package static let backlog: Int32 = 4096
+
+  let descriptor: Int32
+  /// Where it really listens: the port the system chose, if 0 was asked for.
+  package let endpoint: Endpoint
+
+  /// Binds and listens.
+  ///
+  /// TCP listeners share their port (SO_REUSEPORT), so that every worker has one of its own. A UNIX socket's path that
+  /// is taken is freed first if it is a socket at which nobody answers, and never if it is anything else.
+  /// - Throws: `.addressInUse`, `.unreachable` (no such address here, or not permitted), `.descriptorsExhausted` and
+  ///   other system errors.
+  package init(_ endpoint: Endpoint, backlog: Int32 = ListeningSocket.backlog) throws(IOError) {
+    let opened: Int
+    switch endpoint {
+    case .tcp(let address): opened = pinfold_socket(address.raw.family)
+    case .unix: opened = pinfold_socket(1)
+    }
+    guard opened >= 0 else { throw IOError(opened) }
+    let descriptor = Int32(opened)
+    do {
+      self.endpoint = try Self.bind(descriptor, endpoint, backlog)
+    } catch {
+      pinfold_close(descriptor)
+      throw error
+    }
+    self.descriptor = descriptor
+  }
+
+  deinit {
+    pinfold_close(descriptor)
+    if case .unix(let path) = endpoint { unsafe _ = pinfold_unlink(path) }
+  }
+
+  private static func bind(_ descriptor: Int32, _ endpoint: Endpoint, _ backlog: Int32) throws(IOError) -> Endpoint {
+    switch endpoint {
+    case .tcp(let address):
+      try check(pinfold_reuse(descriptor, 1))
+      try check(pinfold_bind(descriptor, address.raw))
+      try check(pinfold_listen(descriptor, backlog))
+      return .tcp(SocketAddress(pinfold_local_address(descriptor)) ?? address)
+    case .unix(let path):
+      try removeStale(path)
+      try check(unsafe pinfold_bind_unix(descriptor, path))
+      try check(pinfold_listen(descriptor, backlog))
+      return endpoint
+    }
+  }
+
+  private static func check(_ result: Int) throws(IOError) {
+    if result < 0 { throw IOError(result) }
+  }
+
+  /// Somebody may still be starting up behind a socket file; only one that refuses connections is stale.
+  private static func removeStale(_ path: String) throws(IOError) {
+    guard unsafe pinfold_is_socket(path) == 1 else { return }
+    let probe = pinfold_socket(1)
+    guard probe >= 0 else { throw IOError(probe) }
+    defer { pinfold_close(Int32(probe)) }
+    if unsafe pinfold_connect_unix(Int32(probe), path) == -Int(ECONNREFUSED) {
+      try check(unsafe pinfold_unlink(path))
+    }
+  }
+}

@@ -1,0 +1,4 @@
+final class Relay {
+  func socketReady(_ socket: StreamSocket) {}
+  func cancel() {}
+}

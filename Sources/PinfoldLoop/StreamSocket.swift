@@ -1,0 +1,240 @@
+internal import CLibevent
+internal import CLinux
+package import PinfoldModel
+
+/// A connected stream socket, bound to one loop and used on its thread only, by one task at a time.
+///
+/// Owns its descriptor. Every call is tried first; only when it would have to wait is the descriptor registered, once,
+/// edge-triggered for both directions, and the registration stays until `close`. An idle socket holds no buffer.
+/// Sockets are not `Sendable`; a socket let go without `close` is closed.
+@safe
+package final class StreamSocket: TimerEntry {
+  /// How a wait ended.
+  enum Wake {
+    case ready, timedOut, cancelled, closed, hungUp
+  }
+
+  enum Interest {
+    case none, read, write
+  }
+
+  /// What the neighbour in `watcher` wants to hear of this socket.
+  enum Watch {
+    case hangUp, readable
+  }
+
+  package let loop: EventLoop
+  /// The peer as accept(2) or the dialler knew it; `nil` for UNIX sockets.
+  package let peerAddress: SocketAddress?
+
+  /// -1 once closed.
+  private(set) var descriptor: Int32
+  /// Whether the next read or write is worth trying: true until EAGAIN, and again from the next edge on.
+  var mayRead = true
+  var mayWrite = true
+  /// The peer's FIN or reset was seen by epoll, though perhaps not yet read.
+  private(set) var peerFinished = false
+  private(set) var isCancelled = false
+  /// Takes the events once a relay owns the socket.
+  var relay: Relay?
+
+  private var registration: OpaquePointer?
+  private var waiter: UnsafeContinuation<Wake, Never>?
+  private var interest = Interest.none
+  /// The socket whose wait also hears of this one. Set for the length of that wait only, during which it lives.
+  private unowned(unsafe) var watcher: StreamSocket?
+  private var watch = Watch.hangUp
+
+  /// Takes ownership of a non-blocking descriptor.
+  init(taking descriptor: Int32, peerAddress: SocketAddress?, loop: EventLoop) {
+    self.descriptor = descriptor
+    self.peerAddress = peerAddress
+    self.loop = loop
+    super.init(wheel: loop.wheel)
+  }
+
+  deinit {
+    guard descriptor >= 0 else { return }
+    unsafe registration.map { unsafe event_free($0) }
+    pinfold_close(descriptor)
+  }
+
+  /// The address on this side, asked of the system (getsockname(2)); `nil` for UNIX sockets.
+  package var localAddress: SocketAddress? {
+    descriptor < 0 ? nil : SocketAddress(pinfold_local_address(descriptor))
+  }
+
+  /// Whether `close` or `abort` was called.
+  package var isClosed: Bool { descriptor < 0 }
+
+  // MARK: Ending
+
+  /// Closes the socket; a wait on it ends with `.closed`. What was sent is still delivered, followed by a FIN, unless
+  /// the peer's bytes lie unread: then Linux sends a reset. May be called again.
+  package func close() { end(reset: false) }
+
+  /// Closes with a reset (RST): what was sent but not delivered is dropped.
+  package func abort() { end(reset: true) }
+
+  private func end(reset: Bool) {
+    loop.preconditionOnLoop()
+    guard descriptor >= 0 else { return }
+    if let registration = unsafe registration { unsafe event_free(registration) }
+    unsafe registration = nil
+    if reset { pinfold_close_reset(descriptor) } else { pinfold_close(descriptor) }
+    descriptor = -1
+    wake(.closed)
+  }
+
+  /// Tells the peer that nothing more will come (FIN). Reading goes on. Errors mean the connection is gone anyway.
+  package func shutdownWrite() {
+    loop.preconditionOnLoop()
+    if descriptor >= 0 { _ = pinfold_shutdown_write(descriptor) }
+  }
+
+  /// Ends the wait in progress, and every later one, with `.cancelled`; a relay ends with `.cancelled` too. The socket
+  /// stays open until its task closes it. This is how a drain reaches tunnels that wait.
+  package func cancel() {
+    loop.preconditionOnLoop()
+    guard !isCancelled else { return }
+    isCancelled = true
+    if let relay { relay.cancel() } else { wake(.cancelled) }
+  }
+
+  // MARK: Waiting
+
+  /// Waits for an edge of this kind.
+  /// - Throws: `.timedOut`, `.cancelled`, `.closed`, or `.hungUp` when the watched socket's peer is gone.
+  func wait(for interest: Interest, _ deadline: Deadline, watching other: StreamSocket?) async throws(IOError) {
+    precondition(!isWaiting && relay == nil, "two tasks wait on one socket")
+    if isCancelled { throw .cancelled }
+    try register()
+    if let other {
+      try other.register()
+      if other.checkHangUp() { throw .hungUp }
+      unsafe other.watcher = self
+      other.watch = .hangUp
+    }
+    let wake = unsafe await withUnsafeContinuation { continuation in unsafe suspend(continuation, interest, deadline) }
+    unsafe other?.watcher = nil
+    try Self.check(wake)
+  }
+
+  /// Waits until one of two sockets may have something to read: bytes, an end or an error. Try both afterwards.
+  ///
+  /// To be called when `tryReceive` of both answered `nil`.
+  /// - Throws: `.timedOut`, `.cancelled`, `.closed`.
+  package static func waitReadable(
+    _ first: StreamSocket, or second: StreamSocket, deadline: Deadline
+  ) async throws(IOError) {
+    precondition(!first.isWaiting && !second.isWaiting, "two tasks wait on one socket")
+    if first.isCancelled || second.isCancelled { throw .cancelled }
+    if first.mayRead || second.mayRead { return }
+    try first.register()
+    try second.register()
+    unsafe second.watcher = first
+    second.watch = .readable
+    let wake = unsafe await withUnsafeContinuation { continuation in unsafe first.suspend(continuation, .read, deadline)
+    }
+    unsafe second.watcher = nil
+    try check(wake)
+  }
+
+  /// Waits until there may be something to read: bytes, an end or an error.
+  /// - Throws: `.timedOut`, `.cancelled`, `.closed`.
+  package func waitReadable(deadline: Deadline) async throws(IOError) {
+    if !mayRead { try await wait(for: .read, deadline, watching: nil) }
+  }
+
+  private var isWaiting: Bool { unsafe waiter != nil }
+
+  private func suspend(_ continuation: UnsafeContinuation<Wake, Never>, _ interest: Interest, _ deadline: Deadline) {
+    unsafe waiter = continuation
+    self.interest = interest
+    schedule(due: deadline.nanoseconds)
+  }
+
+  private static func check(_ wake: Wake) throws(IOError) {
+    switch wake {
+    case .ready: return
+    case .timedOut: throw .timedOut
+    case .cancelled: throw .cancelled
+    case .closed: throw .closed
+    case .hungUp: throw .hungUp
+    }
+  }
+
+  private func wake(_ wake: Wake) {
+    if let continuation = unsafe waiter {
+      unsafe waiter = nil
+      interest = .none
+      due = .max
+      unsafe continuation.resume(returning: wake)
+    } else if wake == .closed || wake == .cancelled, let watcher = unsafe watcher {
+      watcher.wake(wake)
+    }
+  }
+
+  // MARK: Events
+
+  /// Registers the descriptor, once. Adding an edge-triggered descriptor reports what is there already.
+  func register() throws(IOError) {
+    guard descriptor >= 0 else { throw .closed }
+    guard unsafe registration == nil else { return }
+    loop.preconditionOnLoop()
+    let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+    let event = unsafe event_new(loop.base, descriptor, pinfold_ev_stream, socketReady, context)
+    guard let event = unsafe event, unsafe event_add(event, nil) == 0 else {
+      unsafe event.map { unsafe event_free($0) }
+      throw .descriptorsExhausted
+    }
+    unsafe registration = event
+  }
+
+  fileprivate func ready(_ what: Int16) {
+    if what & pinfold_ev_read != 0 { mayRead = true }
+    if what & pinfold_ev_write != 0 { mayWrite = true }
+    if what & pinfold_ev_closed != 0 {
+      mayRead = true
+      peerFinished = true
+    }
+    if let relay {
+      relay.socketReady(self)
+      return
+    }
+    switch interest {
+    case .read where mayRead, .write where mayWrite: wake(.ready)
+    default: break
+    }
+    if let watcher = unsafe watcher {
+      switch watch {
+      case .readable where mayRead: watcher.wake(.ready)
+      case .hangUp where checkHangUp(): watcher.wake(.hungUp)
+      default: break
+      }
+    }
+  }
+
+  /// Whether the peer is gone. epoll's ERR comes through libevent as "readable and writable", so an edge that may be a
+  /// reset is looked into.
+  private func checkHangUp() -> Bool {
+    if peerFinished { return true }
+    guard mayRead else { return false }
+    if pinfold_socket_error(descriptor) != 0 {
+      peerFinished = true
+      return true
+    }
+    let result = pinfold_peek(descriptor)
+    if wouldBlock(result) { mayRead = false } else if result <= 0 { peerFinished = true }
+    return peerFinished
+  }
+
+  override func timerFired() {
+    wake(.timedOut)
+  }
+}
+
+private func socketReady(_: Int32, what: Int16, context: UnsafeMutableRawPointer?) {
+  guard let context = unsafe context else { return }
+  unsafe Unmanaged<StreamSocket>.fromOpaque(context).takeUnretainedValue().ready(what)
+}
