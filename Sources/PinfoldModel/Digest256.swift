@@ -22,6 +22,16 @@ package struct Digest256: Hashable, Sendable {
     words = packed
   }
 
+  /// Takes 32 bytes held inline: what a hash function has just written.
+  package init(_ bytes: [32 of UInt8]) {
+    func word(_ start: Int) -> UInt64 {
+      var value: UInt64 = 0
+      for index in start..<start + 8 { value = value << 8 | UInt64(bytes[index]) }
+      return value
+    }
+    words = (word(0), word(8), word(16), word(24))
+  }
+
   /// The 32 bytes, first byte first.
   package var bytes: [UInt8] {
     var result: [UInt8] = []
