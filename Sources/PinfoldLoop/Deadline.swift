@@ -7,6 +7,7 @@ package struct Deadline: Hashable, Comparable, Sendable {
   /// Nanoseconds since a fixed, unspecified start.
   package let nanoseconds: UInt64
 
+  /// A reading of the monotonic clock.
   package init(nanoseconds: UInt64) {
     self.nanoseconds = nanoseconds
   }

@@ -11,7 +11,7 @@ internal import Synchronization
 /// mutex or an atomic; the rest is touched on the owning thread only, which every door checks. The owning thread is the
 /// one that made the loop until `handOver` or `run`, then the one inside `run`.
 @safe
-package final class EventLoop: TaskExecutor, @unchecked Sendable {
+package final class EventLoop: TaskExecutor, @unchecked Sendable {  // One thread's, see above.
   private enum Work {
     case job(UnownedJob)
     case closure(@Sendable () -> Void)
@@ -116,6 +116,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   // MARK: Work
 
+  /// Takes a job of a task that prefers this executor; from any thread.
   package func enqueue(_ job: consuming ExecutorJob) {
     add(.job(UnownedJob(job)))
   }

@@ -2,6 +2,7 @@ internal import CLinux
 
 /// A thread that runs one loop.
 package final class LoopThread: Sendable {
+  /// The loop it runs.
   package let loop: EventLoop
   private let thread: UInt
 

@@ -23,6 +23,7 @@ package final class StreamSocket: TimerEntry {
     case hangUp, readable
   }
 
+  /// The loop on whose thread it is used.
   package let loop: EventLoop
   /// The peer as accept(2) or the dialler knew it; `nil` for UNIX sockets.
   package let peerAddress: SocketAddress?
@@ -199,7 +200,7 @@ package final class StreamSocket: TimerEntry {
       peerFinished = true
     }
     if let relay {
-      relay.socketReady(self)
+      relay.socketReady()
       return
     }
     switch interest {
