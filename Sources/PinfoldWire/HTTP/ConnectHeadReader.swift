@@ -1,0 +1,115 @@
+import PinfoldModel
+
+/// Reads the head of a CONNECT request from bytes in any cut, strictly by RFC 9112.
+///
+///     reading ── receive ──▶ reading | done(request) | done(refused)
+///
+/// What two readers could read in two ways is refused: a bare LF or CR, control bytes, a folded line, a blank before a
+/// colon, two Host fields, a Host that is not the target, a body. An answer, once given, stays.
+package struct ConnectHeadReader: Sendable {
+  /// What the bytes so far amount to.
+  package enum Event: Equatable, Sendable {
+    /// More bytes are wanted.
+    case incomplete
+    /// The head is whole. Bytes behind `headLength` are in `surplus`.
+    case request(ConnectRequest)
+    /// The client is told why and the connection closed.
+    case refused(HeadRefusal)
+  }
+
+  private var bytes: [UInt8] = []
+  private var scanned = 0
+  private var lines: [Range<Int>] = []
+  private var lineStart = 0
+  private var answer = Event.incomplete
+  private var headLength: Int?
+
+  package init() {}
+
+  /// Bytes received behind the head: the first ones of the tunnel.
+  package var surplus: ArraySlice<UInt8> { bytes[(headLength ?? bytes.count)...] }
+
+  /// Whether any byte has come: a connection that says nothing is closed without a reply.
+  package var hasBegun: Bool { !bytes.isEmpty }
+
+  /// Takes bytes and answers what all bytes so far amount to. Everything given is kept, so hand in no more than a
+  /// read's worth at a time, and nothing more once the answer is there.
+  package mutating func receive(_ more: Span<UInt8>) -> Event {
+    unsafe more.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
+    guard case .incomplete = answer else { return answer }
+    answer = advance()
+    return answer
+  }
+
+  private mutating func advance() -> Event {
+    if bytes.first == 0x16 {
+      return .refused(
+        HeadRefusal(at: 0, "This port speaks HTTP: write the proxy's URL with http://, not with https://."))
+    }
+    while scanned < bytes.count {
+      guard scanned < WireLimits.connectHead else {
+        return .refused(HeadRefusal(at: scanned, "The head is longer than 8192 bytes."))
+      }
+      let byte = bytes[scanned]
+      let follows = scanned > 0 && bytes[scanned - 1] == 0x0d
+      guard follows == (byte == 0x0a) else {
+        return .refused(HeadRefusal(at: scanned, "A line has to end in CR LF, and neither may stand alone."))
+      }
+      guard byte >= 0x20 || byte == 0x09 || byte == 0x0d || byte == 0x0a, byte != 0x7f else {
+        return .refused(HeadRefusal(at: scanned, "The head has a control byte in it."))
+      }
+      scanned += 1
+      guard byte == 0x0a else { continue }
+      let line = lineStart..<(scanned - 2)
+      lineStart = scanned
+      guard line.isEmpty else {
+        lines.append(line)
+        continue
+      }
+      headLength = scanned
+      switch read(length: scanned) {
+      case .success(let request): return .request(request)
+      case .failure(let refusal): return .refused(refusal)
+      }
+    }
+    return .incomplete
+  }
+
+  private func read(length: Int) -> Result<ConnectRequest, HeadRefusal> {
+    do throws(HeadRefusal) {
+      guard let first = lines.first else { throw HeadRefusal(at: 0, "The request line is missing.") }
+      let authority = try requestLine(first)
+      var fields = ConnectFields(authority: authority)
+      for line in lines.dropFirst() { try fields.take(bytes[line]) }
+      return .success(
+        ConnectRequest(
+          authority: authority, proxyAuthorization: fields.proxyAuthorization.map { Array($0) }, headLength: length))
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  /// `method SP request-target SP HTTP-version` (RFC 9112 §3), one space each.
+  private func requestLine(_ line: Range<Int>) throws(HeadRefusal) -> Authority {
+    let parts = bytes[line].split(separator: 0x20, maxSplits: 3, omittingEmptySubsequences: false)
+    guard parts.count == 3, !parts[0].isEmpty, parts[0].allSatisfy(ConnectFields.isTokenByte) else {
+      throw HeadRefusal(at: line.lowerBound, "The request line has to be: CONNECT host:port HTTP/1.1")
+    }
+    guard parts[2].elementsEqual("HTTP/1.1".utf8) || parts[2].elementsEqual("HTTP/1.0".utf8) else {
+      throw HeadRefusal(at: parts[2].startIndex, "The version has to be HTTP/1.1 or HTTP/1.0.")
+    }
+    guard parts[0].elementsEqual("CONNECT".utf8) else {
+      if parts[1].starts(with: "http://".utf8) {
+        throw HeadRefusal(405, at: 0, "Plain HTTP cannot be pinned: use https:// URLs, which arrive here as CONNECT.")
+      }
+      throw HeadRefusal(405, at: 0, "Only CONNECT is served here.")
+    }
+    guard let text = String(validating: parts[1], as: UTF8.self), let authority = Authority(text) else {
+      throw HeadRefusal(
+        at: parts[1].startIndex, "The target has to be host:port, with a port from 1 to 65535 and IPv6 in brackets.")
+    }
+    return authority
+  }
+}
+
+extension HeadRefusal: Error {}

@@ -1,0 +1,27 @@
+package import PinfoldModel
+
+/// What a CONNECT head asks for (RFC 9110 §9.3.6), once it was read without a complaint.
+package struct ConnectRequest: Equatable, Sendable {
+  /// Host and port of the request line.
+  package let authority: Authority
+  /// The value of Proxy-Authorization as sent, if there was one. It is a secret: never to be logged.
+  package let proxyAuthorization: [UInt8]?
+  /// Bytes of the head, its blank line included. What lies behind belongs to the tunnel.
+  package let headLength: Int
+}
+
+/// Why a head is not taken, and what the client is told.
+package struct HeadRefusal: Equatable, Sendable {
+  /// The HTTP status: 400 or 405.
+  package let status: Int
+  /// Offset of the byte, or of the line, that is wrong.
+  package let offset: Int
+  /// One constant sentence for the client and the log.
+  package let sentence: String
+
+  init(_ status: Int = 400, at offset: Int, _ sentence: StaticString) {
+    self.status = status
+    self.offset = offset
+    self.sentence = sentence.description
+  }
+}
