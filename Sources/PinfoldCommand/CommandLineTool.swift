@@ -8,7 +8,9 @@ protocol Subcommand: SendableMetatype {
 /// The command line: finds the command, answers `--help` and `--version`, shows failures.
 package enum CommandLineTool {
   /// In the order of help. A command is listed when it works.
-  static let commands: [any Subcommand.Type] = [VersionCommand.self]
+  static let commands: [any Subcommand.Type] = [
+    KeygenCommand.self, StatusCommand.self, VersionCommand.self,
+  ]
 
   /// Runs `pinfold` with the words behind the program's name and returns what the process exits with.
   package static func run(_ words: [String]) async -> ExitCode {

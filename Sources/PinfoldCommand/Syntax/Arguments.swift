@@ -42,6 +42,13 @@ struct Arguments: Equatable, Sendable {
   /// All values of an option.
   func all(_ option: OptionSyntax) -> [String] { values[option.long] ?? [] }
 
+  /// The value of an option that the command cannot do without.
+  func required(_ option: OptionSyntax, of syntax: CommandSyntax) throws(CommandFailure) -> String {
+    if let value = self[option] { return value }
+    let name = [option.short ?? option.long, option.value].compactMap(\.self).joined(separator: " ")
+    throw .usage("\(syntax.name): \(name) is missing", help: "pinfold \(syntax.name) --help")
+  }
+
   /// Whether a switch was given.
   func has(_ option: OptionSyntax) -> Bool { values[option.long] != nil }
 }

@@ -1,0 +1,50 @@
+import Glibc
+
+/// `pinfold status`: what a running Pinfold says of itself. It is the health check of the container image.
+enum StatusCommand: Subcommand {
+  static let admin = OptionSyntax(
+    long: "--admin", value: "ADDR", help: "admin address (default: $PINFOLD_ADMIN, then 127.0.0.1:9128)")
+
+  static let syntax = CommandSyntax(
+    name: "status", summary: "Ask a running Pinfold how it is", usage: ["[--admin ADDR]"], options: [admin],
+    details: """
+      Prints the status as JSON. The exit status is 0 when Pinfold serves and is ready, and 1 when it is
+      not ready or does not answer, so that this command can be a health check.
+      """)
+
+  static func run(_ arguments: Arguments, console: Console) async throws(CommandFailure) -> ExitCode {
+    let address = arguments[admin] ?? environment("PINFOLD_ADMIN") ?? "127.0.0.1:9128"
+    guard let client = AdminClient(address) else {
+      throw .usage(
+        "status: \(quoted(address)) is no address; right would be 127.0.0.1:9128 or unix:/run/pinfold/admin.sock",
+        help: "pinfold status --help")
+    }
+    do throws(NetworkFailure) {
+      let health = try client.get("/healthz")
+      guard health.code == 200 else { throw NetworkFailure(message: "/healthz answers \(health.code)") }
+      let ready = try client.get("/readyz")
+      let status = try client.get("/status")
+      guard status.code == 200 else { throw NetworkFailure(message: "/status answers \(status.code)") }
+      console.line(trimmed(status.body))
+      guard ready.code == 200 else {
+        console.complain("not ready: \(escaped(trimmed(ready.body)))")
+        return .failed
+      }
+      return .good
+    } catch {
+      throw CommandFailure(.failed, "no status from \(address): \(error.message)")
+    }
+  }
+
+  private static func trimmed(_ body: String) -> String {
+    var text = body[...]
+    while let last = text.last, last.isWhitespace { text.removeLast() }
+    return String(text)
+  }
+
+  private static func environment(_ name: String) -> String? {
+    guard let value = unsafe getenv(name) else { return nil }
+    let text = unsafe String(cString: value)
+    return text.isEmpty ? nil : text
+  }
+}
