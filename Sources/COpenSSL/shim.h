@@ -56,8 +56,15 @@ static inline long pinfold_ctx_set_schemes(SSL_CTX *_Nonnull context, const char
 static inline void pinfold_ctx_forget_sessions(SSL_CTX *_Nonnull context) {
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
 }
+/* SSL_OP_ values are macros. Servers without secure renegotiation are reached: a probe never renegotiates. */
+static inline void pinfold_ctx_never_renegotiate(SSL_CTX *_Nonnull context) {
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_LEGACY_SERVER_CONNECT);
+}
 static inline long pinfold_set_server_name(SSL *_Nonnull ssl, const char *_Nonnull name) {
   return SSL_set_tlsext_host_name(ssl, (char *)name);
+}
+static inline long pinfold_ctx_add_chain(SSL_CTX *_Nonnull context, X509 *_Nonnull certificate) {
+  return SSL_CTX_add1_chain_cert(context, certificate);
 }
 static inline long pinfold_request_status(SSL *_Nonnull ssl) {
   return SSL_set_tlsext_status_type(ssl, TLSEXT_STATUSTYPE_ocsp);
@@ -66,6 +73,15 @@ static inline size_t pinfold_bio_pending(BIO *_Nonnull bio) { return BIO_ctrl_pe
 
 /* EVP_PKEY_Q_keygen(3) is variadic. */
 static inline EVP_PKEY *_Nullable pinfold_generate_p256(void) { return EVP_EC_gen("P-256"); }
+
+/* 120 random bits: unique, positive, and short enough for every reader (RFC 5280, 4.1.2.2). */
+static inline int pinfold_set_random_serial(X509 *_Nonnull certificate) {
+  BIGNUM *number = BN_new();
+  int done = number != NULL && BN_rand(number, 120, BN_RAND_TOP_ONE, BN_RAND_BOTTOM_ANY)
+      && BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate)) != NULL;
+  BN_free(number);
+  return done;
+}
 
 /* Adds an extension in the syntax of x509v3_config(5); the context lives on the stack only. */
 static inline int pinfold_add_extension(X509 *_Nonnull certificate, X509 *_Nonnull issuer, int nid,

@@ -1,4 +1,5 @@
 package import PinfoldModel
+package import PinfoldWire
 import Synchronization
 
 /// Judges certificate chains, remembering what it judged.
@@ -41,7 +42,7 @@ package final class ChainVerifier: Sendable {
   /// A chain that does not verify is a judgement. Throws `tooLarge` beyond the limits above, `unreadable` for a
   /// certificate that cannot be read in one way only, and `failed` when OpenSSL is out of means; each is a refusal.
   package func judge(
-    certificates: [[UInt8]], host: HostName, now: Timestamp
+    certificates: [ArraySlice<UInt8>], host: HostName, now: Timestamp
   ) throws(TLSError) -> ChainJudgement {
     guard !certificates.isEmpty else { throw .unreadable("a chain without certificates") }
     guard certificates.count <= Self.certificateLimit else {
@@ -53,6 +54,19 @@ package final class ChainVerifier: Sendable {
     return try remembered(key, now) { () throws(TLSError) in
       try PathCheck(store: store, host: host, now: now).judge(certificates)
     }
+  }
+
+  /// The same for certificates in arrays of their own, as a probe's result has them.
+  package func judge(certificates: [[UInt8]], host: HostName, now: Timestamp) throws(TLSError) -> ChainJudgement {
+    try judge(certificates: certificates.map { $0[...] }, host: host, now: now)
+  }
+
+  /// Judges what a server showed in the clear: its certificates, or its raw public key.
+  package func judge(_ flight: ServerFlight, host: HostName, now: Timestamp) throws(TLSError) -> ChainJudgement {
+    guard let key = flight.rawPublicKey else {
+      return try judge(certificates: flight.certificateBytes, host: host, now: now)
+    }
+    return try judge(rawPublicKey: Array(flight.bytes(key)), now: now)
   }
 
   /// Judges a raw public key (RFC 7250), a DER SubjectPublicKeyInfo: it has neither chain nor name.
@@ -87,7 +101,7 @@ package final class ChainVerifier: Sendable {
   }
 
   /// SHA-256 over host and certificates, each with its length in front, so that no two inputs run together.
-  private static func cacheKey(_ certificates: [[UInt8]], _ host: HostName) throws(TLSError) -> Digest256 {
+  private static func cacheKey(_ certificates: [ArraySlice<UInt8>], _ host: HostName) throws(TLSError) -> Digest256 {
     let digest = try RunningDigest()
     var complete: Bool
     switch host {

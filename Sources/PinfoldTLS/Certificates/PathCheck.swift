@@ -7,11 +7,11 @@ struct PathCheck {
   let host: HostName
   let now: Timestamp
 
-  func judge(_ encoded: [[UInt8]]) throws(TLSError) -> ChainJudgement {
+  func judge(_ encoded: [ArraySlice<UInt8>]) throws(TLSError) -> ChainJudgement {
     var certificates: [Certificate] = []
     for (index, der) in encoded.enumerated() {
       do throws(TLSError) {
-        certificates.append(try Certificate(der: der))
+        certificates.append(try Certificate(der: Array(der)))
       } catch .unreadable(let what) {
         throw .unreadable("certificate \(index + 1) of \(encoded.count): \(what)")
       }

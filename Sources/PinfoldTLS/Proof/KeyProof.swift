@@ -67,9 +67,14 @@ package enum KeyProof: Equatable, Sendable {
 
   /// What a ServerKeyExchange signs: both randoms and its own parameters (RFC 5246 §7.4.3, RFC 8422 §5.4).
   package static func serverKeyExchangeContent(
-    clientRandom: [UInt8], serverRandom: [UInt8], parameters: [UInt8]
+    clientRandom: ArraySlice<UInt8>, serverRandom: ArraySlice<UInt8>, parameters: ArraySlice<UInt8>
   ) -> [UInt8] {
-    clientRandom + serverRandom + parameters
+    var content: [UInt8] = []
+    content.reserveCapacity(clientRandom.count + serverRandom.count + parameters.count)
+    content += clientRandom
+    content += serverRandom
+    content += parameters
+    return content
   }
 
   /// What a server's CertificateVerify signs: 64 spaces, a context string, a zero byte and the transcript hash
