@@ -89,6 +89,6 @@ let package = Package(
     tests(
       "PinfoldCommandTests", ["PinfoldModel", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldCommand"],
       exclude: ["Help"]),
-    tests("EndToEndTests", ["pinfold"]),
+    tests("EndToEndTests", ["pinfold"], exclude: ["Clients"]),
   ]
 )

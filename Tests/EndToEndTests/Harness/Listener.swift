@@ -1,0 +1,48 @@
+import Foundation
+import Synchronization
+
+/// A listener on a free port that gives each connection to a function on a thread of its own.
+final class Listener: Sendable {
+  let port: UInt16
+  private let socket: Socket
+  private let stopped = Atomic<Bool>(false)
+  private let accepted = Mutex<[Socket]>([])
+
+  init(_ serve: @escaping @Sendable (Socket) -> Void) throws {
+    port = try FreePort.next()
+    guard let socket = try Socket.listen(on: port) else { throw HarnessError("port \(port) was taken") }
+    self.socket = socket
+    let accept: @Sendable (Listener) -> Bool = { listener in
+      guard let connection = listener.socket.accept(timeout: 0.25) else { return !listener.isStopped }
+      listener.accepted.withLock { $0.append(connection) }
+      Thread.detachNewThread { serve(connection) }
+      return true
+    }
+    Thread.detachNewThread { [weak self] in
+      while let listener = self, accept(listener) {}
+    }
+  }
+
+  private var isStopped: Bool { stopped.load(ordering: .relaxed) }
+
+  /// Connections accepted so far.
+  var connectionCount: Int { accepted.withLock { $0.count } }
+
+  /// Takes no more connections and ends those there are.
+  func stop() {
+    stopped.store(true, ordering: .relaxed)
+    socket.shutDown()
+    for connection in accepted.withLock({ $0 }) { connection.shutDown() }
+  }
+
+  deinit { stop() }
+}
+
+/// Bytes written down by one thread and read by another.
+final class Recording: Sendable {
+  private let bytes = Mutex<[UInt8]>([])
+
+  func append(_ more: [UInt8]) { bytes.withLock { $0 += more } }
+  var all: [UInt8] { bytes.withLock { $0 } }
+  var count: Int { bytes.withLock { $0.count } }
+}

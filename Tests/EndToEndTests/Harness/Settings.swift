@@ -1,0 +1,76 @@
+/// What a test says of policy and configuration; the rest is fit for a test on loopback.
+struct Settings: Sendable {
+  /// Members of `hosts`, such as `"api.pinfold.test": "{ pins: […] }"`.
+  var hosts: [String: String] = [:]
+  /// Further members of `ssl_pinning_config`.
+  var policy = ""
+  var version = 1
+  var issuedAt = "2020-01-01T00:00:00Z"
+  var expiresAt = "2045-01-01T00:00:00Z"
+  /// `host:port` to a port of 127.0.0.1.
+  var resolve: [String: UInt16] = [:]
+  var ports: [UInt16] = [443]
+  var allow: [String] = []
+  var unpinned = "block"
+  var tls13 = "probe"
+  var resumption = "probe"
+  /// Members of `limits`, over short time-outs that keep a broken test short.
+  var limits: [String: Double] = ["connect_seconds": 5, "handshake_seconds": 5, "idle_seconds": 60, "drain_seconds": 5]
+  var clients = ["127.0.0.0/8", "::1/128"]
+  var workers = 2
+  /// The root to trust; `nil` trusts the system's.
+  var rootFile: String?
+  /// Descriptors the process may have; `nil` leaves the limit alone.
+  var descriptors: Int?
+
+  /// One pinned host behind `api.pinfold.test:443` on the given port.
+  static func pinned(_ pins: String..., port: UInt16, rule: String = "") throws -> Settings {
+    var settings = Settings()
+    let list = pins.map { "\"\($0)\"" }.joined(separator: ", ")
+    settings.hosts["api.pinfold.test"] = "{ pins: [\(list)], \(rule) }"
+    settings.resolve["api.pinfold.test:443"] = port
+    settings.rootFile = try Certificates.shared().rootFile
+    return settings
+  }
+
+  /// The same with one thing changed.
+  func with(_ change: (inout Settings) -> Void) -> Settings {
+    var copy = self
+    change(&copy)
+    return copy
+  }
+
+  private static func list(_ values: [some Any]) -> String {
+    values.map { $0 is String ? "\"\($0)\"" : "\($0)" }.joined(separator: ", ")
+  }
+
+  /// The policy document.
+  var policyText: String {
+    let members = hosts.map { "\"\($0)\": \($1)" }.joined(separator: ",\n      ")
+    return """
+      {
+        version: \(version), issued_at: "\(issuedAt)", expires_at: "\(expiresAt)",
+        ssl_pinning_config: { hosts: {
+            \(members)
+          }, \(policy) },
+      }
+      """
+  }
+
+  /// The configuration.
+  func configurationText(proxy: UInt16, admin: UInt16, trustedKey: String) -> String {
+    let addresses = resolve.map { "\"\($0)\": \"127.0.0.1:\($1)\"" }.joined(separator: ", ")
+    let limits = limits.map { "\($0): \(Int($1))" }.joined(separator: ", ")
+    return """
+      {
+        listen: ["127.0.0.1:\(proxy)"], admin: "127.0.0.1:\(admin)", workers: \(workers), state_dir: "state",
+        policy: { bundles: ["policy.signed.json"], trusted_keys: ["\(trustedKey)"], unpinned: "\(unpinned)" },
+        tls: { tls13: "\(tls13)", resumption: "\(resumption)", ca_file: \(rootFile.map { "\"\($0)\"" } ?? "null") },
+        destinations: { resolve: { \(addresses) }, ports: [\(Self.list(ports))], allow: [\(Self.list(allow))] },
+        access: { clients: [\(Self.list(clients))] },
+        limits: { \(limits) },
+        log: { level: "info", format: "json" },
+      }
+      """
+  }
+}
