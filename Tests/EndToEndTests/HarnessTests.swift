@@ -26,7 +26,9 @@ extension Handshakes {
         (try Servers.nginx(certificates.rsa, certificates.ecdsa), []),
         (try Servers.openssl(certificates.rsa, ["-tls1", "-cipher", "ALL:@SECLEVEL=0"]), legacy),
         (try Servers.openssl(certificates.rsa, ["-tls1_2", "-cipher", "AES128-GCM-SHA256:@SECLEVEL=0"]), legacy),
-        (try Servers.openssl(certificates.rsa, ["-tls1_2", "-cipher", "DHE-RSA-AES128-GCM-SHA256:@SECLEVEL=0"]), legacy),
+        (
+          try Servers.openssl(certificates.rsa, ["-tls1_2", "-cipher", "DHE-RSA-AES128-GCM-SHA256:@SECLEVEL=0"]), legacy
+        ),
         (try Servers.openssl(certificates.ed25519, ["-tls1_3"]), []),
         (try Servers.gnutls(certificates.ecdsa, priority: "NORMAL:-VERS-ALL:+VERS-TLS1.2"), []),
         (try Servers.gnutls(certificates.ecdsa, priority: "NORMAL:-VERS-ALL:+VERS-TLS1.3"), []),

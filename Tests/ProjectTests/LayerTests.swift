@@ -26,7 +26,11 @@ import Testing
       "PinfoldModel", "PinfoldPolicy", "PinfoldTelemetry", "PinfoldConfig", "PinfoldCrypto", "PinfoldTLS",
       "PinfoldLoop", "PinfoldSupply", "PinfoldServer", "FoundationEssentials", "Synchronization", "Glibc",
     ],
-    "pinfold": ["PinfoldCommand", "Glibc"],
+    "PinfoldCommand": [
+      "PinfoldModel", "PinfoldPolicy", "PinfoldTelemetry", "PinfoldConfig", "PinfoldCrypto", "PinfoldTLS",
+      "PinfoldLoop", "PinfoldSupply", "PinfoldServer", "FoundationEssentials", "Synchronization", "Glibc",
+    ],
+    "pinfold": ["PinfoldCommand"],
     "pinfold-bench": [
       "PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldConfig", "PinfoldTLS", "FoundationEssentials",
       "Synchronization", "Glibc",

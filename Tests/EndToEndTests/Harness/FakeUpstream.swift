@@ -69,3 +69,16 @@ enum TLSRecords {
     return (types, rest.isEmpty)
   }
 }
+
+extension TLSRecords {
+  /// The same handshake bytes in one record.
+  static func joined(_ bytes: [UInt8]) -> [UInt8] {
+    var rest = bytes[...]
+    var body: [UInt8] = []
+    while let length = firstLength(Array(rest.prefix(5))), rest.count >= length {
+      body += rest.dropFirst(5).prefix(length - 5)
+      rest = rest.dropFirst(length)
+    }
+    return [22, 3, 1, UInt8(body.count >> 8), UInt8(body.count & 255)] + body
+  }
+}
