@@ -44,6 +44,8 @@ package struct HostPattern: Hashable, Sendable {
   package init(_ text: some StringProtocol) throws(HostPatternError) {
     let (reach, rest) = Self.wildcard(String(text))
     guard !rest.utf8.contains(0x2a) else { throw .misplacedWildcard }
+    // A URL is no host; without this its scheme would be taken for a host with a strange port.
+    guard !rest.utf8.contains(0x2f) else { throw .badHost }
     let (hostText, port) = try Self.port(of: rest)
     guard let host = HostName(hostText, bracketed: hostText.hasPrefix("[")) else { throw .badHost }
     guard let pattern = Self(reach: reach, host: host, port: port) else { throw .wildcardOverAddress }

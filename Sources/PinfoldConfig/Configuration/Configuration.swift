@@ -7,7 +7,7 @@ package struct Configuration: Sendable {
   /// Where the proxy listens.
   package var listen: [ListenAddress] = [.socket(SocketAddress(.v4(0x7f00_0001), port: 3128))]
   /// Where metrics, health and status are served.
-  package var admin: ListenAddress = .socket(SocketAddress(.v4(0x7f00_0001), port: 9128))
+  package var admin = SocketAddress(.v4(0x7f00_0001), port: 9128)
   /// Number of worker threads; 0 is one per core.
   package var workers = 0
   /// Directory of what has to survive a restart.
@@ -82,6 +82,9 @@ package struct PolicySection: Sendable {
   package var unpinned = UnpinnedMode.block
   /// Exact hosts with pins of the configuration's own.
   package var builtinPins = RuleTable.empty
+
+  /// The defaults.
+  package init() {}
 }
 
 /// One element of `pin_services`
@@ -94,6 +97,9 @@ package struct PinServiceSection: Sendable {
   package var maxTTLSeconds = 86_400
   package var allowUnboundSignatures = false
   package var caFile: String?
+
+  /// The defaults.
+  package init() {}
 }
 
 /// `tls`
@@ -107,6 +113,9 @@ package struct TLSSection: Sendable {
   package var caFile: String?
   /// Named pipe that apps write key-log lines to.
   package var keyLog: String?
+
+  /// The defaults.
+  package init() {}
 }
 
 /// What stands in where the handshake itself shows too little.
@@ -122,6 +131,9 @@ package struct DestinationsSection: Sendable {
   package var ports: Set<UInt16> = [443]
   package var allow: [AddressBlock] = []
   package var deny: [AddressBlock] = []
+
+  /// The defaults.
+  package init() {}
 }
 
 /// `access`
@@ -130,6 +142,9 @@ package struct AccessSection: Sendable {
     AddressBlock("127.0.0.0/8"), AddressBlock("::1/128"),
   ].compactMap { $0 }
   package var credentialsFile: String?
+
+  /// The defaults.
+  package init() {}
 }
 
 /// `limits`
@@ -140,6 +155,9 @@ package struct LimitsSection: Sendable {
   package var handshakeSeconds = 10
   package var idleSeconds = 3600
   package var drainSeconds = 30
+
+  /// The defaults.
+  package init() {}
 }
 
 /// `instance`
@@ -147,18 +165,27 @@ package struct InstanceSection: Sendable {
   package var id: String?
   package var appVersion: AppVersion?
   package var region: String?
+
+  /// The defaults.
+  package init() {}
 }
 
 /// `audit`
 package struct AuditSection: Sendable {
   package var file: String?
   package var retentionDays = 90
+
+  /// The defaults.
+  package init() {}
 }
 
 /// `log`
 package struct LogSection: Sendable {
   package var level = LogLevel.info
   package var format = LogFormat.auto
+
+  /// The defaults.
+  package init() {}
 }
 
 /// From the most to the least talkative.

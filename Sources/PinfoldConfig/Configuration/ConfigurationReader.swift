@@ -1,0 +1,152 @@
+import PinfoldModel
+import PinfoldPolicy
+
+/// Turns the tree of a configuration file into a `Configuration`; mistakes go to the context.
+struct ConfigurationReader {
+  let context: FileContext
+  /// Absolute, or relative to the working directory; no slash at the end.
+  let directory: String
+
+  static let addressText = "an address such as \"127.0.0.1:9128\" or \"[::1]:9128\""
+  static let listenText = "an address such as \"127.0.0.1:3128\", \"[::1]:3128\" or \"unix:/run/pinfold/proxy.sock\""
+  private static let blockText = "a CIDR block such as \"10.0.0.0/8\" or \"fd00::/8\""
+
+  func configuration(_ field: Field) -> Configuration {
+    var result = Configuration()
+    var root = ObjectReader(field, path: .root, context: context)
+    result.listen = root.field("listen").flatMap(listen) ?? result.listen
+    result.admin = root.field("admin")?.parsed(Self.addressText) { SocketAddress($0) } ?? result.admin
+    result.workers = root.field("workers")?.integer(in: 0...1024) ?? result.workers
+    result.stateDirectory = root.field("state_dir").flatMap(path) ?? result.stateDirectory
+    result.policy = policy(root.object("policy"))
+    result.pinServices = pinServices(root.field("pin_services"))
+    result.tls = tls(root.object("tls"))
+    result.destinations = destinations(root.object("destinations"))
+    result.access = access(root.object("access"))
+    result.limits = limits(root.object("limits"))
+    result.instance = instance(root.object("instance"))
+    result.audit = audit(root.object("audit"))
+    result.log = log(root.object("log"))
+    root.finish()
+    return result
+  }
+
+  // MARK: Values that sections share
+
+  /// A path; relative ones start at the directory of the file.
+  func path(_ field: Field) -> String? { field.string("a path").map(resolved) }
+
+  private func resolved(_ path: String) -> String { path.hasPrefix("/") ? path : directory + "/" + path }
+
+  private func listen(_ field: Field) -> [ListenAddress]? {
+    guard let elements = field.elements("a list of addresses") else { return nil }
+    if elements.isEmpty { field.complain("expected at least one address") }
+    return elements.compactMap { element in
+      element.parsed(Self.listenText) { text in
+        guard text.hasPrefix("unix:"), text != "unix:" else { return ListenAddress(text) }
+        return ListenAddress("unix:" + resolved(String(text.dropFirst(5))))
+      }
+    }
+  }
+
+  func blocks(_ field: Field) -> [AddressBlock]? {
+    field.elements("a list of CIDR blocks")?.compactMap { $0.parsed(Self.blockText) { AddressBlock($0) } }
+  }
+
+  private func keys(_ field: Field) -> [Located]? {
+    guard let elements = field.elements("a list of public keys") else { return nil }
+    var known: Set<String> = []
+    return elements.compactMap { element in
+      guard let text = element.string("a public key in base64") else { return nil }
+      if !known.insert(text).inserted { element.complain("the same key is there twice") }
+      return element.located(text)
+    }
+  }
+
+  // MARK: Sections
+
+  private func policy(_ reader: ObjectReader) -> PolicySection {
+    var reader = reader
+    var result = PolicySection()
+    result.bundles =
+      reader.field("bundles")?.elements("a list of files or https:// URLs")?.compactMap { element in
+        element.string("a file or an https:// URL").map { text in
+          element.located(text.hasPrefix("https://") ? text : resolved(text))
+        }
+      } ?? []
+    let keyField = reader.field("trusted_keys")
+    result.trustedKeys = keyField.flatMap(keys) ?? []
+    let required = reader.field("required_signatures")
+    result.requiredSignatures = required?.integer(in: 1...64) ?? 1
+    result.requiredSignaturesPlace = required.map { context.place($0.offset) }
+    result.maxBundleBytes = reader.field("max_bundle_bytes")?.integer(in: 1024...4_294_967_296) ?? result.maxBundleBytes
+    result.unpinned = reader.field("unpinned")?.choice(UnpinnedMode.self) ?? result.unpinned
+    result.builtinPins = builtinPins(reader.field("builtin_pins"))
+    reader.finish()
+    if !result.bundles.isEmpty, result.trustedKeys.isEmpty, keyField.map({ $0.node.kind == .array }) ?? true {
+      context.complain(
+        at: keyField?.offset ?? reader.offset("bundles"), "policy.trusted_keys",
+        "bundles need at least one trusted key: pinfold keygen makes one")
+    } else if let required, !result.bundles.isEmpty, result.requiredSignatures > result.trustedKeys.count {
+      required.complain(
+        "\(result.requiredSignatures) signatures cannot come from \(result.trustedKeys.count) trusted keys")
+    }
+    return result
+  }
+
+  private func builtinPins(_ field: Field?) -> RuleTable {
+    guard let entries = field?.entries("an object from hosts to lists of pins") else { return .empty }
+    var builder = RuleTableBuilder()
+    for (key, _, value) in entries {
+      guard let pattern = key.pattern(exact: true), let pins = value.pins() else { continue }
+      if pins.isEmpty { value.complain("expected at least one pin") }
+      do throws(RuleTableError) {
+        try builder.add(pattern, pins: pins)
+      } catch {
+        key.complain(
+          error == .duplicate ? "\(pattern.text) has builtin pins already" : "more than \(PinSet.limit) pins")
+      }
+    }
+    return builder.table()
+  }
+
+  private func pinServices(_ field: Field?) -> [PinServiceSection] {
+    guard let elements = field?.elements("a list of pin services") else { return [] }
+    return elements.map { pinService(ObjectReader($0, path: $0.path, context: context), $0) }
+  }
+
+  private func pinService(_ reader: ObjectReader, _ field: Field) -> PinServiceSection {
+    var reader = reader
+    var result = PinServiceSection()
+    let wanted = "a URL such as \"https://pins.example.com/v1/pins\""
+    func need(_ key: String, _ isEmpty: Bool, _ what: String) {
+      if isEmpty { field.complain("\"\(key)\" is missing: \(what)") }
+    }
+    let urls = reader.field("urls")
+    result.urls =
+      urls?.elements("a list of URLs")?.compactMap { element in
+        element.parsed(wanted) { $0.hasPrefix("https://") || $0.hasPrefix("http://") ? $0 : nil }
+          .map(element.located)
+      } ?? []
+    need("urls", urls == nil, "where records are fetched")
+    let domains = reader.field("domains")
+    result.domains = domains?.elements("a list of host patterns")?.compactMap { $0.pattern() } ?? []
+    need("domains", domains == nil, "which hosts the service may speak for")
+    let keyField = reader.field("trusted_keys")
+    result.trustedKeys = keyField.flatMap(keys) ?? []
+    need("trusted_keys", keyField == nil, "whose signatures count")
+    for list in [urls, domains, keyField] {
+      if let list, case .array(let nodes) = list.node.value, nodes.isEmpty { list.complain("expected at least one") }
+    }
+    result.minTTLSeconds = reader.field("min_ttl_seconds")?.integer(in: 1...31_536_000) ?? result.minTTLSeconds
+    let maximum = reader.field("max_ttl_seconds")
+    result.maxTTLSeconds = maximum?.integer(in: 1...31_536_000) ?? max(result.maxTTLSeconds, result.minTTLSeconds)
+    if result.maxTTLSeconds < result.minTTLSeconds {
+      maximum?.complain("expected at least min_ttl_seconds, which is \(result.minTTLSeconds)")
+    }
+    result.allowUnboundSignatures = reader.field("allow_unbound_signatures")?.bool() ?? false
+    result.caFile = reader.optional("ca_file").flatMap(path)
+    reader.finish()
+    return result
+  }
+}

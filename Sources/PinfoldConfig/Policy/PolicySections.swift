@@ -1,0 +1,58 @@
+import PinfoldModel
+import PinfoldPolicy
+
+extension Field {
+  func timestamp() -> Timestamp? {
+    parsed("a time such as \"2026-11-21T00:00:00Z\" (RFC 3339)") { Timestamp($0) }
+  }
+
+  /// A list of distinct texts that are not empty.
+  func words(_ wanted: String) -> [String]? {
+    guard let elements = elements(wanted) else { return nil }
+    return elements.compactMap { $0.string() }
+  }
+}
+
+extension RolloutStrategy {
+  init(reading field: Field) {
+    self.init()
+    var object = ObjectReader(field, path: field.path, context: field.context)
+    method = object.field("method")?.choice(Method.self) ?? method
+    seed = object.field("seed")?.choice(Seed.self) ?? seed
+    sticky = object.field("sticky")?.bool() ?? sticky
+    ids = Set(object.field("ids")?.words("a list of identities") ?? [])
+    regions = Set(object.field("regions")?.words("a list of regions") ?? [])
+    object.finish()
+    if method == .whitelist, ids.isEmpty { field.complain("method \"whitelist\" needs \"ids\", a list of identities") }
+    if method == .geography, regions.isEmpty {
+      field.complain("method \"geography\" needs \"regions\", a list of regions")
+    }
+  }
+}
+
+extension Fallback {
+  init(reading field: Field) {
+    self.init()
+    var object = ObjectReader(field, path: field.path, context: field.context)
+    useBuiltinPins = object.field("use_builtin_pins")?.bool() ?? useBuiltinPins
+    if let elements = object.optional("builtin_pin_hosts")?.elements("a list of hosts") {
+      hosts = Set(elements.compactMap { $0.pattern(exact: true)?.host })
+    }
+    object.finish()
+  }
+}
+
+extension Monitoring {
+  init(reading field: Field) {
+    self.init()
+    var object = ObjectReader(field, path: field.path, context: field.context)
+    enabled = object.field("enabled")?.bool() ?? enabled
+    failureThreshold = object.field("failure_threshold")?.percentage() ?? failureThreshold
+    autoDisable = object.field("auto_disable")?.bool() ?? autoDisable
+    minSamples = object.field("min_samples")?.integer(in: 1...1_000_000) ?? minSamples
+    windowSeconds = object.field("window_seconds")?.integer(in: 1...86_400) ?? windowSeconds
+    cooldownSeconds = object.field("cooldown_seconds")?.integer(in: 1...604_800) ?? cooldownSeconds
+    maxDisabledPercent = object.field("max_disabled_percent")?.percentage() ?? maxDisabledPercent
+    object.finish()
+  }
+}
