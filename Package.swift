@@ -87,7 +87,8 @@ let package = Package(
     tests("PinfoldServerTests", ["PinfoldModel", "PinfoldServer"]),
     tests("ProjectTests", ["PinfoldModel"]),
     tests(
-      "PinfoldCommandTests", ["PinfoldModel", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldCommand"],
+      "PinfoldCommandTests",
+      ["PinfoldModel", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldTLS", "PinfoldCommand"],
       exclude: ["Help"]),
     tests("EndToEndTests", ["pinfold"], exclude: ["Clients"]),
   ]

@@ -26,11 +26,7 @@ import Testing
       "PinfoldModel", "PinfoldPolicy", "PinfoldTelemetry", "PinfoldConfig", "PinfoldCrypto", "PinfoldTLS",
       "PinfoldLoop", "PinfoldSupply", "PinfoldServer", "FoundationEssentials", "Synchronization", "Glibc",
     ],
-    "PinfoldCommand": [
-      "PinfoldModel", "PinfoldPolicy", "PinfoldTelemetry", "PinfoldConfig", "PinfoldCrypto", "PinfoldTLS",
-      "PinfoldLoop", "PinfoldSupply", "PinfoldServer", "FoundationEssentials", "Synchronization", "Glibc",
-    ],
-    "pinfold": ["PinfoldCommand"],
+    "pinfold": ["PinfoldCommand", "Glibc"],
     "pinfold-bench": [
       "PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldConfig", "PinfoldTLS", "FoundationEssentials",
       "Synchronization", "Glibc",

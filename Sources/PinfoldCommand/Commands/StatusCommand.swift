@@ -1,5 +1,3 @@
-import Glibc
-
 /// `pinfold status`: what a running Pinfold says of itself. It is the health check of the container image.
 enum StatusCommand: Subcommand {
   static let admin = OptionSyntax(
@@ -13,7 +11,7 @@ enum StatusCommand: Subcommand {
       """)
 
   static func run(_ arguments: Arguments, console: Console) async throws(CommandFailure) -> ExitCode {
-    let address = arguments[admin] ?? environment("PINFOLD_ADMIN") ?? "127.0.0.1:9128"
+    let address = arguments[admin] ?? Environment["PINFOLD_ADMIN"] ?? "127.0.0.1:9128"
     guard let client = AdminClient(address) else {
       throw .usage(
         "status: \(quoted(address)) is no address; right would be 127.0.0.1:9128 or unix:/run/pinfold/admin.sock",
@@ -40,11 +38,5 @@ enum StatusCommand: Subcommand {
     var text = body[...]
     while let last = text.last, last.isWhitespace { text.removeLast() }
     return String(text)
-  }
-
-  private static func environment(_ name: String) -> String? {
-    guard let value = unsafe getenv(name) else { return nil }
-    let text = unsafe String(cString: value)
-    return text.isEmpty ? nil : text
   }
 }

@@ -1,0 +1,68 @@
+/// What the demonstration tells its reader.
+struct DemoText {
+  let port: UInt16
+  let adminPort: UInt16
+  /// PEM file of the throw-away authority.
+  let caFile: String
+  /// The configuration that is served.
+  let configFile: String
+
+  var proxy: String { "http://127.0.0.1:\(port)" }
+
+  var introduction: String {
+    """
+    Pinfold on 127.0.0.1:\(port), admin port 127.0.0.1:\(adminPort). A throw-away authority issued a genuine
+    certificate to each of \(DemoSite.all.count) servers. The policy pins the right key for two of them, and for two
+    another key than the one they have, as if somebody else had obtained a certificate for the name.
+    """
+  }
+
+  /// The heading of one try.
+  func heading(_ site: DemoSite) -> String {
+    "\(site.name), \(site.versionText), \(site.isPinnedRightly ? "the right key" : "not the pinned key")"
+  }
+
+  /// The arguments that have curl fetch the page through the proxy, whatever the environment and ~/.curlrc say.
+  func curlArguments(_ site: DemoSite) -> [String] {
+    [
+      "-q", "-sS", "--max-time", "20", "--noproxy", "", "--proxy", proxy, "--cacert", caFile, "https://\(site.name)/",
+    ]
+  }
+
+  /// What a person would type for the same.
+  func curlCommand(_ site: DemoSite) -> String {
+    "curl --proxy \(proxy) --cacert \(caFile) https://\(site.name)/"
+  }
+
+  /// The commands to try in a second terminal.
+  var suggestions: String {
+    let python = "import urllib.request as u; print(u.urlopen('https://good.pinfold.test/').read().decode())"
+    let node = """
+      require('http').request({host:'127.0.0.1',port:\(port),method:'CONNECT',path:'good.pinfold.test:443'})\
+      .on('connect',(_,socket)=>require('https').get('https://good.pinfold.test/',{socket,agent:false},\
+      r=>r.pipe(process.stdout))).end()
+      """
+    return """
+      Try it in a second terminal, with good, good-tls12, wrong or wrong-tls12 in front of .pinfold.test:
+
+        curl --proxy \(proxy) --cacert \(caFile) https://good.pinfold.test/
+        curl --proxy \(proxy) --cacert \(caFile) https://wrong.pinfold.test/
+        https_proxy=\(proxy) wget -qO- --ca-certificate=\(caFile) https://good.pinfold.test/
+        HTTPS_PROXY=\(proxy) SSL_CERT_FILE=\(caFile) python3 -c "\(python)"
+        NODE_EXTRA_CA_CERTS=\(caFile) node -e "\(node)"
+
+      A host that no rule names, and what the policy thinks of one:
+
+        curl --proxy \(proxy) https://example.com/
+        pinfold explain -c \(configFile) wrong.pinfold.test
+        pinfold check -c \(configFile)
+
+      What Pinfold counted and how it is:
+
+        curl http://127.0.0.1:\(adminPort)/metrics
+        pinfold status --admin 127.0.0.1:\(adminPort)
+
+      Ctrl-C ends the demonstration and removes its files.
+      """
+  }
+}
