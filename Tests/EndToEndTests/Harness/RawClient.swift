@@ -1,6 +1,8 @@
 /// A client that sends exactly the bytes it is told to and keeps every byte it gets.
-struct RawClient {
+struct RawClient: Sendable {
   let socket: Socket
+
+  init(socket: Socket) { self.socket = socket }
 
   init(to port: UInt16) throws {
     guard let socket = try Socket.connect(to: port) else { throw HarnessError("nobody listens on \(port)") }

@@ -1,0 +1,99 @@
+import Glibc
+import Testing
+
+extension Operation {
+  /// Reload and drain.
+  @Suite(.needsBinary) struct LifecycleTests {
+    /// Guards: the atomic swap, and that a bad file changes nothing.
+    @Test("SIGHUP takes a good policy, and keeps it when the next one is bad") func reload() throws {
+      let certificates = try Certificates.shared()
+      let server = try Servers.nginx(certificates.ecdsa, protocols: "TLSv1.2")
+      let wrong = try Settings.pinned(certificates.other.pin, port: server.port)
+      let right = try Settings.pinned(certificates.ecdsa.pin, port: server.port).with { $0.version = 2 }
+      let pinfold = try Pinfold(wrong)
+      #expect(try !Client.curl.fetch(proxy: pinfold.port).succeeded)
+
+      try pinfold.reload(right)
+      try Wait.untilTrue("version 2") { try pinfold.metrics().sum("pinfold_policy_version") == 2 }
+      #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
+
+      try pinfold.reload(brokenBundle: "{ not a bundle")
+      try Wait.untilTrue("a failed reload") {
+        try pinfold.metrics().sum("pinfold_policy_reloads_total", #"result="failure""#) >= 1
+      }
+      #expect(try pinfold.metrics().sum("pinfold_policy_version") == 2)
+      #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
+      #expect(try HTTP.get("/readyz", port: pinfold.admin)?.status == 200)
+
+      // An older version, rightly signed, is a rollback.
+      try pinfold.reload(wrong)
+      try Wait.untilTrue("a second failed reload") {
+        try pinfold.metrics().sum("pinfold_policy_reloads_total", #"result="failure""#) >= 2
+      }
+      #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
+    }
+
+    @Test("A bundle signed by another key is refused") func strangersBundle() throws {
+      let certificates = try Certificates.shared()
+      let pinfold = try Pinfold(.pinned(certificates.ecdsa.pin, port: 1))
+      let stranger = try Pinfold(.pinned(certificates.other.pin, port: 1, rule: "").with { $0.version = 9 })
+      try pinfold.reload(brokenBundle: stranger.workspace.read("policy.signed.json"))
+      try Wait.untilTrue("a failed reload") {
+        try pinfold.metrics().sum("pinfold_policy_reloads_total", #"result="failure""#) >= 1
+      }
+      #expect(try pinfold.metrics().sum("pinfold_policy_version") == 1)
+    }
+
+    @Test("Started with an expired policy it serves, is not ready, and blocks everything") func expiredPolicy() throws {
+      let settings = try Settings.pinned(Certificates.shared().ecdsa.pin, port: 1).with {
+        $0.expiresAt = "2021-01-01T00:00:00Z"
+        $0.unpinned = "tunnel"
+      }
+      let pinfold = try Pinfold(settings)
+      #expect(try HTTP.get("/healthz", port: pinfold.admin)?.status == 200)
+      #expect(try HTTP.get("/readyz", port: pinfold.admin)?.status == 503)
+      for authority in ["api.pinfold.test:443", "unpinned.test:443"] {
+        #expect(try !RawClient(to: pinfold.port).connect(authority).statusLine.contains(" 200"))
+      }
+    }
+
+    /// Guards: a deployment must not tear what is under way.
+    @Test("SIGTERM lets tunnels finish, takes no new ones and exits 0") func drain() throws {
+      let certificates = try Certificates.shared()
+      let server = try Servers.nginx(certificates.ecdsa, protocols: "TLSv1.2")
+      let pinfold = try Pinfold(
+        .pinned(certificates.ecdsa.pin, port: server.port).with { $0.limits["drain_seconds"] = 20 })
+      let client = try RawClient(to: pinfold.port)
+      #expect(try client.connect("api.pinfold.test:443").statusLine.contains(" 200"))
+      client.send(ClientHello().bytes)
+      #expect(try client.receive(atLeast: 800).first == 22)
+      pinfold.child.signal(SIGTERM)
+      try Wait.untilTrue("not being ready") { try HTTP.get("/readyz", port: pinfold.admin)?.status != 200 }
+      let newcomer = try Socket.connect(to: pinfold.port, timeout: 2).map { RawClient(socket: $0) }
+      if let newcomer {
+        newcomer.send(RawClient.head("api.pinfold.test:443"))
+        #expect(!ProxyReply(newcomer.drain(seconds: 3).bytes).statusLine.contains(" 200"))
+      }
+      #expect(pinfold.child.poll() == nil, "it went although a tunnel was open")
+      // The tunnel still carries: nginx answers a broken second flight with an alert.
+      client.send([22, 3, 3, 0, 4, 16, 0, 0, 0])
+      #expect(try client.receive(atLeast: 7).first == 21)
+      client.socket.shutDown()
+      #expect(try pinfold.child.wait(seconds: 10) == .exited(0))
+    }
+
+    @Test("SIGTERM ends tunnels that outlast drain_seconds") func drainDeadline() throws {
+      let certificates = try Certificates.shared()
+      let server = try Servers.nginx(certificates.ecdsa, protocols: "TLSv1.2")
+      let pinfold = try Pinfold(
+        .pinned(certificates.ecdsa.pin, port: server.port).with { $0.limits["drain_seconds"] = 1 })
+      let client = try RawClient(to: pinfold.port)
+      _ = try client.connect("api.pinfold.test:443")
+      client.send(ClientHello().bytes)
+      #expect(try client.receive(atLeast: 800).first == 22)
+      pinfold.child.signal(SIGTERM)
+      #expect(client.drain(seconds: 10).ended)
+      #expect(try pinfold.child.wait(seconds: 10) == .exited(0))
+    }
+  }
+}
