@@ -52,14 +52,34 @@ enum SwiftLine {
     }
   }
 
-  /// Whether a doc comment stands over the line, attributes in between allowed.
+  /// Whether a doc comment stands over the line, attributes in between allowed. One comment may stand over a block of
+  /// properties of one line each, without an empty line between them: a table of numbers, or two ends of one thing.
   static func isDocumented(_ index: Int, in lines: [String]) -> Bool {
-    for line in lines[..<index].reversed() {
+    let isProperty = isOneLineProperty(lines[index])
+    for (place, line) in lines[..<index].enumerated().reversed() {
       let trimmed = line.drop { $0 == " " }
       if trimmed.hasPrefix("///") { return true }
+      if isProperty, isOneLineProperty(line) { continue }
+      // A type that is nothing but a table of constants says it all in its own comment.
+      if lines[index].contains("static let "), line.hasSuffix("{") { return isDocumented(place, in: lines) }
       guard trimmed.hasPrefix("@") || trimmed.hasPrefix("#if") else { return false }
     }
     return false
+  }
+
+  /// Whether the line begins a declaration for users outside the package.
+  static func beginsPublicDeclaration(_ line: String) -> Bool {
+    let words = words(line)
+    guard let place = words.firstIndex(where: { $0 == "public" || $0 == "open" }) else { return false }
+    return words[..<place].allSatisfy { modifiers.contains(String($0)) }
+      && words[place...].dropFirst().first.map { word in
+        modifiers.contains(String(word)) || word == "import"
+          || kinds.contains { word == $0 || word.hasPrefix("\($0)(") }
+      } ?? false
+  }
+
+  private static func isOneLineProperty(_ line: String) -> Bool {
+    beginsPackageDeclaration(line) && (line.contains(" let ") || line.contains(" var ")) && !line.hasSuffix("{")
   }
 
   /// The line without its trailing comment and without what stands between quotation marks.
