@@ -75,7 +75,7 @@ package struct ProxyReply: Equatable, Sendable {
 
   /// A String of a structured field (RFC 8941 §3.3.3): printable ASCII, `"` and `\` escaped. What cannot stand there
   /// becomes `?`.
-  static func quoted(_ text: String) -> String {
+  package static func quoted(_ text: String) -> String {
     var result = "\""
     for scalar in text.unicodeScalars {
       switch scalar.value {
