@@ -24,6 +24,7 @@ package struct ConnectHeadReader: Sendable {
   private var answer = Event.incomplete
   private var headLength: Int?
 
+  /// A reader that has seen nothing yet.
   package init() {}
 
   /// Bytes received behind the head: the first ones of the tunnel.

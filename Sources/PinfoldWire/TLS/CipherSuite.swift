@@ -24,7 +24,9 @@ package enum SuiteKind: Equatable, Sendable {
 
 /// The hash of a TLS 1.3 suite.
 package enum SuiteHash: Sendable {
+  /// SHA-256.
   case sha256
+  /// SHA-384.
   case sha384
 
   /// Bytes of a digest, and so of a Finished message's content.
@@ -33,14 +35,19 @@ package enum SuiteHash: Sendable {
 
 /// The ephemeral key agreement of a signed suite.
 package enum KeyAgreement: Sendable {
+  /// On a named curve.
   case ecdhe
+  /// In a finite field.
   case dhe
 }
 
 /// The kind of key a signed suite wants in the certificate; `ecdsa` covers Ed25519 and Ed448 (RFC 8422 §5.1).
 package enum SignatureKey: Sendable {
+  /// RSA, PSS keys included.
   case rsa
+  /// An elliptic curve key.
   case ecdsa
+  /// DSA, refused.
   case dss
 }
 
@@ -49,6 +56,7 @@ package struct CipherSuite: Hashable, Sendable {
   /// The number on the wire.
   package let id: UInt16
 
+  /// The suite of this number, known or not.
   package init(_ id: UInt16) {
     self.id = id
   }

@@ -1,3 +1,5 @@
+package import PinfoldModel
+
 extension ClientHello {
   /// The 32 random bytes: the key under which a key log names this connection.
   package var random: [UInt8] { Array(message[randomRange]) }
@@ -56,6 +58,18 @@ extension ClientHello {
 
   /// Whether something is offered that a TLS 1.2 server could resume: a session id or a ticket.
   package var offersSession: Bool { !sessionIDRange.isEmpty || sessionTicket != nil }
+
+  /// Whether the name in the hello stands for the host of the CONNECT line; nil when it does.
+  ///
+  /// - Parameter mayMissName: whether the rule lets the name be missing; for an IP literal it always may be.
+  package func refusal(for host: HostName, mayMissName: Bool = false) -> HandshakeRefusal? {
+    switch serverName {
+    case .host(host): nil
+    case .missing where host.isAddress || mayMissName: nil
+    case .missing: HandshakeRefusal(.sniMissing, at: start, "the hello names no host")
+    case .host, .unreadable: HandshakeRefusal(.sniMismatch, at: start, "the hello names another host")
+    }
+  }
 
   /// Whether the extension, or for renegotiation_info the signalling suite that stands for it (RFC 5746 §3.3), is sent.
   package func offers(extension type: UInt16) -> Bool {

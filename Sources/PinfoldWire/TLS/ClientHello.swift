@@ -5,7 +5,9 @@
 package struct ClientHello: Sendable {
   /// A key share: its group and where the key lies in `message`.
   package struct KeyShare: Equatable, Sendable {
+    /// The named group.
     package let group: UInt16
+    /// The public key, at least one byte.
     package let key: Range<Int>
   }
 

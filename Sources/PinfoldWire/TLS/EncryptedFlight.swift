@@ -5,7 +5,9 @@
 package struct EncryptedFlight: Sendable {
   /// One handshake message: its type and where it lies, header included.
   package struct Message: Equatable, Sendable {
+    /// The type number.
     package let type: UInt8
+    /// Header and body.
     package let range: Range<Int>
   }
 

@@ -9,6 +9,7 @@ package struct HandshakeRefusal: Equatable, Sendable {
   /// A constant sentence, free of anything the peer sent.
   package let detail: String
 
+  /// A refusal with a constant sentence.
   package init(_ reason: Reason, at offset: Int, _ detail: StaticString) {
     self.reason = reason
     self.offset = offset
