@@ -90,6 +90,6 @@ let package = Package(
       "PinfoldCommandTests",
       ["PinfoldModel", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldTLS", "PinfoldCommand"],
       exclude: ["Help"]),
-    tests("EndToEndTests", ["pinfold"], exclude: ["Clients"]),
+    tests("EndToEndTests", ["pinfold"], exclude: ["Alerts", "Clients"]),
   ]
 )
