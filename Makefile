@@ -10,7 +10,8 @@ SHELL := /bin/bash
 
 # Check=package pairs for .ci/need; nothing is installed when every check holds.
 BUILD_NEEDS := pkg-config=pkg-config lib:libevent=libevent-dev lib:openssl=libssl-dev lib:libsodium=libsodium-dev \
-  lib:libpsl=libpsl-dev lib:libidn2=libidn2-dev
+  lib:libpsl=libpsl-dev lib:libidn2=libidn2-dev lib:zlib=zlib1g-dev lib:libbrotlidec=libbrotli-dev \
+  lib:libzstd=libzstd-dev
 RUN_NEEDS := openssl=openssl curl=curl
 TEST_NEEDS := openssl=openssl curl=curl wget=wget python3=python3 node=nodejs nginx=nginx-light \
   gnutls-serv=gnutls-bin java:17=openjdk-17-jdk-headless promtool=prometheus prlimit=util-linux

@@ -37,6 +37,7 @@ let package = Package(
     system("CLibevent", pkgConfig: "libevent", apt: "libevent-dev"),
     .target(name: "CLinux"),
     system("COpenSSL", pkgConfig: "openssl", apt: "libssl-dev"),
+    system("CCompression", apt: "zlib1g-dev libbrotli-dev libzstd-dev"),
     system("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
     system("CDomain", pkgConfig: "libpsl", apt: "libpsl-dev libidn2-dev"),
 
@@ -49,7 +50,7 @@ let package = Package(
     // One library of the system each.
     library("PinfoldConfig", ["PinfoldModel", "PinfoldPolicy", "CDomain"]),
     library("PinfoldCrypto", ["PinfoldModel", "CSodium"]),
-    library("PinfoldTLS", ["PinfoldModel", "PinfoldWire", "COpenSSL"]),
+    library("PinfoldTLS", ["PinfoldModel", "PinfoldWire", "COpenSSL", "CCompression"]),
     library("PinfoldLoop", ["PinfoldModel", "CLibevent", "CLinux"]),
 
     // What strings them together.
@@ -82,6 +83,7 @@ let package = Package(
     tests("PinfoldConfigTests", ["PinfoldModel", "PinfoldPolicy", "PinfoldConfig"], exclude: ["Fixtures"]),
     tests("PinfoldCryptoTests", ["PinfoldModel", "PinfoldCrypto"]),
     tests("PinfoldTLSTests", ["PinfoldModel", "PinfoldWire", "PinfoldTLS"]),
+    tests("PinfoldTLS13Tests", ["PinfoldModel", "PinfoldWire", "PinfoldTLS"]),
     tests("PinfoldLoopTests", ["PinfoldModel", "PinfoldLoop"]),
     tests("PinfoldSupplyTests", ["PinfoldModel", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldSupply"]),
     tests("PinfoldServerTests", ["PinfoldModel", "PinfoldServer"]),

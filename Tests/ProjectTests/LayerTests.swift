@@ -4,7 +4,7 @@ import Testing
 /// added there has to be meant here too.
 @Suite struct LayerTests {
   private static let pure: Set<String> = ["PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldTelemetry"]
-  private static let cModules: Set<String> = ["CLibevent", "CLinux", "COpenSSL", "CSodium", "CDomain"]
+  private static let cModules: Set<String> = ["CLibevent", "CLinux", "COpenSSL", "CCompression", "CSodium", "CDomain"]
   private static let allowed: [String: Set<String>] = [
     "PinfoldModel": [],
     "PinfoldWire": ["PinfoldModel"],
@@ -12,7 +12,7 @@ import Testing
     "PinfoldTelemetry": ["PinfoldModel", "Synchronization"],
     "PinfoldConfig": ["PinfoldModel", "PinfoldPolicy", "CDomain", "FoundationEssentials", "Glibc"],
     "PinfoldCrypto": ["PinfoldModel", "CSodium", "Synchronization", "Glibc"],
-    "PinfoldTLS": ["PinfoldModel", "PinfoldWire", "COpenSSL", "Synchronization", "Glibc"],
+    "PinfoldTLS": ["PinfoldModel", "PinfoldWire", "COpenSSL", "CCompression", "Synchronization", "Glibc"],
     "PinfoldLoop": ["PinfoldModel", "CLibevent", "CLinux", "Synchronization", "Glibc"],
     "PinfoldSupply": [
       "PinfoldModel", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldTLS", "PinfoldLoop",
