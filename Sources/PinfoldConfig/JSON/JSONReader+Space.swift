@@ -4,9 +4,8 @@ extension JSONReader {
     while let byte = next {
       switch byte {
       case 0x20, 0x09, 0x0a, 0x0d: position += 1
-      case 0x0b,
-        0x0c where dialect == .json5:
-        position += 1
+      // VT and FF are space in JSON5 only; a condition stands for one pattern, so that each has its own.
+      case 0x0b where dialect == .json5, 0x0c where dialect == .json5: position += 1
       case 0x2f where dialect == .json5: try skipComment()
       case 0xc2, 0xe1, 0xe2, 0xe3, 0xef:
         guard dialect == .json5, let length = wideSpace() else { return }
