@@ -27,12 +27,13 @@ package struct DecisionLine: Sendable {
   package var milliseconds: Double
   /// From the ClientHello to the verdict, in milliseconds.
   package var verdictMilliseconds: Double?
-  /// Bytes relayed after the verdict.
+  /// Bytes relayed after the verdict, to the upstream and to the client.
   package var bytesUp: UInt64 = 0
   package var bytesDown: UInt64 = 0
   /// Version of the policy that decided, 0 without one.
   package var policyVersion: UInt64
 
+  /// A line with what every tunnel has; the rest is set as it becomes known.
   package init(
     id: RequestID, client: String, host: LogValue, verdict: Verdict, milliseconds: Double, policyVersion: UInt64
   ) {
@@ -45,7 +46,7 @@ package struct DecisionLine: Sendable {
   }
 
   /// `info` for what is as it should be, `warning` for every failed verification, let through or not.
-  package var level: LogLevel { verdict.reason.isSuccess ? .info : .warning }
+  package var level: Severity { verdict.reason.isSuccess ? .info : .warning }
 
   /// The line as an event, whose message is `tunnel`.
   package var event: LogEvent {

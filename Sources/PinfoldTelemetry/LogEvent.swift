@@ -1,5 +1,5 @@
-/// How much a log line matters. The raw value is the word of the configuration and of the line.
-package enum LogLevel: String, CaseIterable, Comparable, Sendable {
+/// How much a log line matters. The raw value is the word of the line, and of `log.level`.
+package enum Severity: String, CaseIterable, Comparable, Sendable {
   case debug, info, warning, error
 
   private var rank: Int {
@@ -15,7 +15,7 @@ package enum LogLevel: String, CaseIterable, Comparable, Sendable {
 }
 
 /// The two forms of a log line.
-package enum LogFormat: String, CaseIterable, Sendable {
+package enum LineFormat: String, CaseIterable, Sendable {
   /// One JSON object a line.
   case json
   /// Time, level, message, then `key=value`: for people at a terminal.
@@ -38,27 +38,31 @@ package enum LogValue: Equatable, Sendable {
 package struct LogEvent: Sendable {
   /// One pair. Keys are constants of the source, so that no input can name one.
   package struct Field: Sendable {
+    /// The name, and what varies.
     package var key: StaticString
     package var value: LogValue
 
+    /// A pair of a constant name and a value.
     package init(_ key: StaticString, _ value: LogValue) {
       self.key = key
       self.value = value
     }
   }
 
-  package var level: LogLevel
+  /// How much it matters, what happened, and the pairs in the order in which they are shown.
+  package var level: Severity
   package var message: StaticString
   package var fields: [Field]
 
-  package init(_ level: LogLevel, _ message: StaticString, _ fields: [Field] = []) {
+  /// A line with these pairs.
+  package init(_ level: Severity, _ message: StaticString, _ fields: [Field] = []) {
     self.level = level
     self.message = message
     self.fields = fields
   }
 
   /// The line with its newline: ASCII only, exactly one newline, at its end.
-  package func render(_ format: LogFormat, at time: LogTime) -> [UInt8] {
+  package func render(_ format: LineFormat, at time: LogTime) -> [UInt8] {
     var output: [UInt8] = []
     output.reserveCapacity(512)
     switch format {

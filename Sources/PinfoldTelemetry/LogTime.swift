@@ -2,8 +2,10 @@ import PinfoldModel
 
 /// A moment of UTC in whole milliseconds since 1970-01-01T00:00:00Z, as log lines show it.
 package struct LogTime: Hashable, Comparable, Sendable {
+  /// Negative before 1970.
   package var milliseconds: Int64
 
+  /// The moment this many milliseconds after 1970.
   package init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
   /// `2026-11-21T00:00:00.123Z` (RFC 3339).

@@ -24,6 +24,7 @@ package final class Metrics: Sendable {
   private let fetches = Mutex<[Fetch: UInt64]>([:])
   private let trips = Mutex<[Trip: UInt64]>([:])
 
+  /// Metrics in which nothing is counted yet.
   package init() {}
 
   /// A shard for one worker, counted from now on. Shards are never given back: make one per thread, at start.

@@ -12,6 +12,7 @@ package struct Scrape {
   /// `nil` for a host that the policy in force does not know any more.
   package var host: (String) -> HostSample?
 
+  /// A scrape of what the caller knows.
   package init(
     version: String, process: ProcessSample? = nil, policy: PolicySample? = nil,
     host: @escaping (String) -> HostSample? = { _ in nil }
@@ -25,9 +26,11 @@ package struct Scrape {
 
 /// The policy in force, as gauges show it.
 package struct PolicySample: Equatable, Sendable {
+  /// Its version, and when it stops to count.
   package var version: UInt64
   package var expiry: Timestamp
 
+  /// A policy in force.
   package init(version: UInt64, expiry: Timestamp) {
     self.version = version
     self.expiry = expiry
@@ -43,6 +46,7 @@ package struct HostSample: Equatable, Sendable {
   /// Share of failures in the breaker's window, 0 to 1; `nil` while there are too few samples.
   package var failureRatio: Double?
 
+  /// A host's gauges.
   package init(state: EnforcementLabel?, pinsExpiry: Timestamp? = nil, failureRatio: Double? = nil) {
     self.state = state
     self.pinsExpiry = pinsExpiry
@@ -54,6 +58,7 @@ package struct HostSample: Equatable, Sendable {
 package struct ProcessSample: Equatable, Sendable {
   /// User and system time in seconds.
   package var cpuSeconds: Double
+  /// Memory in bytes, and numbers of file descriptors.
   package var residentBytes: UInt64
   package var virtualBytes: UInt64
   package var openDescriptors: UInt64
@@ -61,6 +66,7 @@ package struct ProcessSample: Equatable, Sendable {
   /// Unix time in seconds.
   package var startSeconds: Double
 
+  /// Figures as read by the caller.
   package init(
     cpuSeconds: Double, residentBytes: UInt64, virtualBytes: UInt64, openDescriptors: UInt64, maxDescriptors: UInt64,
     startSeconds: Double

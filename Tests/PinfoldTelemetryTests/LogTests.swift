@@ -32,7 +32,7 @@ struct HostileValue: Sendable, CustomTestStringConvertible {
 @Suite struct LogEventTests {
   private let time = LogTime(milliseconds: 1_795_219_200_123)
 
-  private func line(_ value: LogValue, _ format: LogFormat) -> String {
+  private func line(_ value: LogValue, _ format: LineFormat) -> String {
     String(decoding: LogEvent(.info, "message", [.init("key", value)]).render(format, at: time), as: UTF8.self)
   }
 
@@ -58,7 +58,7 @@ struct HostileValue: Sendable, CustomTestStringConvertible {
   @Test func `every byte alone leaves both forms one line of ASCII`() {
     for byte in UInt8.min...UInt8.max {
       for value in [LogValue.bytes([byte]), .text(String(Unicode.Scalar(byte)))] {
-        for format in LogFormat.allCases {
+        for format in LineFormat.allCases {
           let bytes = Array(line(value, format).utf8)
           #expect(bytes.dropLast().allSatisfy { $0 >= 0x20 && $0 < 0x7f }, "byte \(byte)")
         }
@@ -84,8 +84,8 @@ struct HostileValue: Sendable, CustomTestStringConvertible {
   }
 
   @Test func `levels are ordered`() {
-    #expect(LogLevel.allCases == LogLevel.allCases.sorted())
-    #expect(LogLevel.debug < .info && LogLevel.warning < .error)
+    #expect(Severity.allCases == Severity.allCases.sorted())
+    #expect(Severity.debug < .info && Severity.warning < .error)
   }
 
   @Test(
@@ -131,7 +131,7 @@ struct HostileValue: Sendable, CustomTestStringConvertible {
     return line
   }
 
-  private func text(_ line: DecisionLine, _ format: LogFormat) -> String {
+  private func text(_ line: DecisionLine, _ format: LineFormat) -> String {
     String(decoding: line.event.render(format, at: LogTime(milliseconds: 0)), as: UTF8.self)
   }
 
