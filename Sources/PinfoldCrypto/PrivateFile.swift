@@ -38,6 +38,9 @@ package enum PrivateFile {
     throw .tooLarge(path: path, limit: limit)
   }
 
+  /// Throws what reading this path would throw at once: that it is missing, unreadable, or no regular file.
+  package static func requireRegular(_ path: String) throws(FileError) { _ = try openRegular(path, limit: .max) }
+
   /// Makes a new file of mode 0600; an existing one is left alone and is an error (`isOccupied`).
   package static func create(_ path: String, bytes: Span<UInt8>) throws(FileError) {
     do {

@@ -1,0 +1,101 @@
+package import PinfoldCrypto
+package import PinfoldModel
+
+/// What was accepted so far, as the state directory remembers it: two lines behind a first one that names the format.
+///
+///     pinfold-state v1
+///     highest_version 7
+///     clock_floor 2026-11-21T00:00:00Z
+package struct AcceptedState: Equatable, Sendable {
+  /// The highest policy version ever accepted; 0 for none.
+  package var highestVersion: UInt64 = 0
+  /// A time that has passed for certain: a clock that shows an earlier one was set back.
+  package var clockFloor = Timestamp(seconds: 0)
+
+  /// Nothing accepted yet.
+  package init() {}
+
+  /// Reads the file's contents, which have to be exactly as written by `bytes`; `nil` for anything else.
+  init?(_ bytes: [UInt8]) {
+    let lines = bytes.split(separator: 0x0a, omittingEmptySubsequences: false).map {
+      String(decoding: $0, as: UTF8.self)
+    }
+    guard lines.count == 4, let version = UInt64(lines[1].dropFirst(Self.versionKey.count)),
+      let floor = Timestamp(lines[2].dropFirst(Self.floorKey.count))
+    else { return nil }
+    highestVersion = version
+    clockFloor = floor
+    // One spelling only: whatever differs was not written by us.
+    guard self.bytes == bytes else { return nil }
+  }
+
+  private static let firstLine = "pinfold-state v1"
+  private static let versionKey = "highest_version "
+  private static let floorKey = "clock_floor "
+
+  var bytes: [UInt8] {
+    Array("\(Self.firstLine)\n\(Self.versionKey)\(highestVersion)\n\(Self.floorKey)\(clockFloor.text)\n".utf8)
+  }
+
+  /// Takes note of an accepted bundle and of the time.
+  ///
+  /// The floor never rises beyond the document's expiry: a clock that ran ahead for a while makes this policy look
+  /// expired, which is safe, and a newly signed one mends it.
+  mutating func note(version: UInt64, issuedAt: Timestamp, expiresAt: Timestamp, now: Timestamp) {
+    highestVersion = max(highestVersion, version)
+    clockFloor = max(clockFloor, issuedAt, min(now, expiresAt))
+  }
+}
+
+/// Why the remembered state cannot be used.
+package enum StateError: Error, Equatable, Sendable, CustomStringConvertible {
+  /// The file is there and cannot be read.
+  case unreadable(FileError)
+  /// The file holds something else than its format.
+  case corrupt(path: String)
+  /// The state could not be written: it holds for this process only.
+  case unwritable(FileError)
+
+  /// One line that says what to do.
+  package var description: String {
+    switch self {
+    case .unreadable(let error): "the state file cannot be read: \(error)"
+    case .corrupt(let path):
+      "\(path): damaged; put it back from a backup, or remove it to start anew without protection against older policies"
+    case .unwritable(let error): "the state cannot be kept: \(error); after a restart an older policy could come back"
+    }
+  }
+}
+
+/// The file of the state directory that holds `AcceptedState`.
+package struct StateFile: Sendable {
+  private static let name = "policy.state"
+  private static let limit = 4096
+
+  private let directory: String
+  /// Where the state lies.
+  package var path: String { directory + "/" + Self.name }
+
+  /// `directory` is `state_dir`; it is made (mode 0700) when first written to.
+  package init(directory: String) { self.directory = directory }
+
+  /// What is remembered; nothing yet when there is no file. Throws `unreadable` or `corrupt`.
+  package func read() throws(StateError) -> AcceptedState {
+    let bytes: [UInt8]
+    do throws(FileError) { bytes = try PrivateFile.read(path, limit: Self.limit).bytes } catch {
+      if error.isMissing { return AcceptedState() }
+      if case .tooLarge = error { throw .corrupt(path: path) }
+      throw .unreadable(error)
+    }
+    guard let state = AcceptedState(bytes) else { throw .corrupt(path: path) }
+    return state
+  }
+
+  /// Remembers `state`, whole or not at all (mode 0600). Throws `unwritable`.
+  package func write(_ state: AcceptedState) throws(StateError) {
+    do throws(FileError) {
+      try PrivateFile.makeDirectory(directory)
+      try PrivateFile.replace(path, bytes: state.bytes)
+    } catch { throw .unwritable(error) }
+  }
+}

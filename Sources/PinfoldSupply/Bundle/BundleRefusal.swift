@@ -1,0 +1,67 @@
+package import PinfoldConfig
+package import PinfoldCrypto
+package import PinfoldModel
+
+/// Why a bundle does not come into force. It is refused whole.
+package struct BundleRefusal: Error, Sendable, CustomStringConvertible {
+  /// What is wrong.
+  package enum Cause: Sendable {
+    /// The file cannot be read; `tooLarge` when it is over `policy.max_bundle_bytes`.
+    case file(FileError)
+    /// Its envelope is malformed, or not signed by enough trusted keys.
+    case envelope(EnvelopeError)
+    /// It is signed, but its policy is invalid.
+    case invalid(FileErrors)
+    /// Its time is over.
+    case expired(Timestamp)
+    /// It is issued later than the clock plus the skew allows.
+    case notYetIssued(Timestamp)
+    /// An older version than the highest one ever accepted.
+    case rollback(version: UInt64, highest: UInt64)
+    /// The version in force, with other contents.
+    case versionReused(UInt64)
+    /// What was accepted before is not known, so that an older version could not be told.
+    case stateUnreadable(StateError)
+    /// An address, not a file.
+    case notLocal
+  }
+
+  /// The bundle's path.
+  package let file: String
+  /// What is wrong with it.
+  package let cause: Cause
+
+  /// The word for metrics and tests.
+  package var word: String {
+    switch cause {
+    case .file(.tooLarge): "too_large"
+    case .file: "unreadable"
+    case .envelope(.signatures): "signatures"
+    case .envelope: "envelope"
+    case .invalid: "invalid"
+    case .expired: "expired"
+    case .notYetIssued: "not_yet_issued"
+    case .rollback: "rollback"
+    case .versionReused: "version_reused"
+    case .stateUnreadable: "state_unreadable"
+    case .notLocal: "not_local"
+    }
+  }
+
+  /// One line, or one per mistake of an invalid policy.
+  package var description: String {
+    switch cause {
+    case .file(let error): error.description
+    case .envelope(let error): "\(file): \(error)"
+    case .invalid(let errors): errors.text
+    case .expired(let time): "\(file): expired at \(time.text)"
+    case .notYetIssued(let time): "\(file): issued at \(time.text), which is still to come; check the clock"
+    case .rollback(let version, let highest):
+      "\(file): version \(version), but version \(highest) was accepted before; an older one never comes back"
+    case .versionReused(let version):
+      "\(file): version \(version) is in force with other contents; a changed policy needs a higher version"
+    case .stateUnreadable(let error): "\(file): not taken, since an older version could not be told: \(error)"
+    case .notLocal: "\(file): bundles are read from files only"
+    }
+  }
+}
