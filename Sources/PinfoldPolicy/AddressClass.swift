@@ -15,7 +15,7 @@ package enum AddressClass: String, CaseIterable, Sendable {
   case broadcast
   /// Documentation, benchmarks, protocol assignments, and what IANA has not given out.
   case reserved
-  /// An IPv4 address inside IPv6: NAT64, 6to4, Teredo, IPv4-compatible. Refused whatever is inside: which gateway
+  /// An IPv4 address inside IPv6: NAT64, 6to4, Teredo, IPv4-compatible. Not public whatever is inside: which gateway
   /// unpacks it, and to where, is not ours to know.
   case translated
 

@@ -34,13 +34,23 @@ package struct DestinationGuard: Sendable {
     if ownListeners.contains(where: { Self.reaches($0, plain, kind, port, ownAddresses) }) {
       return .denied("\(plain.text):\(port) is Pinfold itself")
     }
-    if deny.contains(where: { $0.contains(address) }) { return .denied("\(plain.text) is in destinations.deny") }
+    let inner = plain.translated
+    if contains(deny, plain) || inner.map({ contains(deny, $0) }) == true {
+      return .denied("\(plain.text) is in destinations.deny")
+    }
     switch kind {
     case .multicast, .broadcast: return .denied("\(plain.text) is \(kind.rawValue)")
     default: break
     }
-    if pinned || kind.isPublic || allow.contains(where: { $0.contains(address) }) { return .allowed }
+    if pinned || kind.isPublic { return .allowed }
+    // Allowing a translation prefix does not allow private addresses behind it.
+    let innerAllowed = inner.map { AddressClass($0).isPublic || contains(allow, $0) } ?? true
+    if contains(allow, plain), innerAllowed { return .allowed }
     return .denied("\(plain.text) is \(kind.rawValue), and its host is not pinned")
+  }
+
+  private func contains(_ blocks: [AddressBlock], _ address: IPAddress) -> Bool {
+    blocks.contains { $0.contains(address) }
   }
 
   /// Whether dialling the address would end at the listener.
