@@ -4,6 +4,7 @@ package import PinfoldPolicy
 
 /// Why a text names no host that may be pinned, in a sentence that says what would be right.
 package struct DomainNameError: Error, Hashable, Sendable {
+  /// One sentence.
   package var message: String
 }
 

@@ -1,8 +1,10 @@
 /// A place in a text file. Lines and columns count from 1, columns in Unicode scalars.
 package struct SourcePlace: Hashable, Comparable, Sendable {
+  /// From 1.
   package var line: Int
   package var column: Int
 
+  /// A place by its numbers.
   package init(line: Int, column: Int) {
     self.line = line
     self.column = column
@@ -21,6 +23,7 @@ package struct Complaint: Hashable, Sendable {
   package var path: String
   package var message: String
 
+  /// A complaint about a key.
   package init(at place: SourcePlace?, path: String, _ message: String) {
     self.place = place
     self.path = path
@@ -37,9 +40,11 @@ package struct Complaint: Hashable, Sendable {
 
 /// Everything that is wrong with a file, in the order of the file.
 package struct FileErrors: Error, Sendable {
+  /// As the operator named it.
   package let file: String
   package let complaints: [Complaint]
 
+  /// Takes the complaints as they are ordered.
   package init(file: String, _ complaints: [Complaint]) {
     self.file = file
     self.complaints = complaints

@@ -22,6 +22,7 @@ package enum AddressClass: String, CaseIterable, Sendable {
   /// Where an unpinned host may lead to without being allowed by configuration.
   package var isPublic: Bool { self == .global }
 
+  /// Classifies any address; IPv4-mapped ones as IPv4.
   package init(_ address: IPAddress) {
     switch address.unmapped {
     case .v4(let value): self = Self.classify(v4: value)

@@ -4,6 +4,7 @@
 package struct AppVersion: Comparable, Hashable, Sendable {
   private let parts: [UInt32]
 
+  /// Reads the written form; `nil` for anything else.
   package init?(_ text: some StringProtocol) {
     let core = text.prefix { $0 != "-" && $0 != "+" }
     let fields = core.split(separator: ".", omittingEmptySubsequences: false)

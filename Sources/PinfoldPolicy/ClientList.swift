@@ -4,6 +4,7 @@ package import PinfoldModel
 package struct ClientList: Sendable {
   private let blocks: [AddressBlock]
 
+  /// Admits the addresses of these blocks, and no other.
   package init(_ blocks: [AddressBlock]) { self.blocks = blocks }
 
   /// Whether the address may use the proxy. Clients of a Unix socket have no address: the socket's permissions

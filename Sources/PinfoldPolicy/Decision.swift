@@ -34,13 +34,17 @@ package struct Decision: Sendable {
     case block(Reason)
   }
 
+  /// What was asked for.
   package let authority: Authority
+  /// What has to happen, with pins from where, and how it is enforced.
   package var action: Action
   package var source = PinSource.none
   package var state: EnforcementState
+  /// The pins, and how they are matched and enforced.
   package var pins = PinSet.empty
   package var match = PinMatching.leaf
   package var mode = EnforcementMode.enforce
+  /// How a TLS 1.3 key becomes known.
   package var tls13: TLS13Mode
   package var verifyChain = true
   /// Whether a hello without server name passes. A name that is there has to be the host all the same.

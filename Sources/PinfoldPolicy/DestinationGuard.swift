@@ -3,11 +3,13 @@ package import PinfoldModel
 /// Decides whether a resolved address may be dialled. It is asked about the address, never about the name, so that
 /// no answer of a resolver can lead a tunnel to where it must not go.
 package struct DestinationGuard: Sendable {
+  /// The answer for one address.
   package enum Verdict: Equatable, Sendable {
     case allowed
     /// Refused; the text says why, for the log.
     case denied(String)
 
+    /// Whether the address may be dialled.
     package var isAllowed: Bool { self == .allowed }
   }
 

@@ -4,9 +4,11 @@ package import PinfoldModel
 package struct Evidence: Sendable {
   /// One certificate of the chain that was built, as hashes.
   package struct Element: Hashable, Sendable {
+    /// SHA-256 of the SubjectPublicKeyInfo, and of the whole certificate.
     package var publicKey: Digest256
     package var certificate: Digest256
 
+    /// A certificate by its two hashes.
     package init(publicKey: Digest256, certificate: Digest256) {
       self.publicKey = publicKey
       self.certificate = certificate
@@ -33,6 +35,7 @@ package struct Evidence: Sendable {
   /// Whether the peer proved that it owns the key, in the handshake this evidence is from.
   package var keyProven: Bool
 
+  /// Evidence from one inspection.
   package init(
     publicKey: Digest256, certificate: Digest256?, chain: Chain, nameMatches: Bool, keyProven: Bool
   ) {

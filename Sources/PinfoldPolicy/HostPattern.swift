@@ -23,6 +23,7 @@ package struct HostPattern: Hashable, Sendable {
     }
   }
 
+  /// How far the pattern reaches.
   package let reach: Reach
   /// The name behind the wildcard, or the whole host. IPv4-mapped addresses are IPv4 here.
   package let host: HostName

@@ -1,5 +1,6 @@
 /// What the configuration of this instance adds to the signed document.
 package struct LocalPolicy: Sendable {
+  /// What happens to hosts that nothing pins.
   package var unpinned = UnpinnedMode.block
   /// For rules that do not say, and for unpinned hosts.
   package var tls13 = TLS13Mode.probe
@@ -9,6 +10,7 @@ package struct LocalPolicy: Sendable {
   package var builtin = RuleTable.empty
   package var identity = InstanceIdentity()
 
+  /// The defaults.
   package init() {}
 }
 
@@ -20,5 +22,6 @@ package struct InstanceIdentity: Hashable, Sendable {
   package var appVersion: AppVersion?
   package var region: String?
 
+  /// The defaults.
   package init() {}
 }

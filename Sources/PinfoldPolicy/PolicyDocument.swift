@@ -17,6 +17,7 @@ package struct PolicyDocument: Sendable {
   package var monitoring = Monitoring()
   package var table: RuleTable
 
+  /// A document whose optional members have their defaults.
   package init(version: UInt64, issuedAt: Timestamp, expiresAt: Timestamp, table: RuleTable) {
     self.version = version
     self.issuedAt = issuedAt
@@ -34,6 +35,7 @@ package struct PolicyDocument: Sendable {
     return !overflow && issuedAt.seconds > latest ? .notYetIssued : .valid
   }
 
+  /// Whether a document may come into force.
   package enum Validity: Sendable {
     case valid
     case notYetIssued
@@ -43,15 +45,18 @@ package struct PolicyDocument: Sendable {
 
 /// Whether and when configured builtin pins stand in for a rule that is switched off.
 package struct Fallback: Hashable, Sendable {
+  /// `fallback.use_builtin_pins`
   package var useBuiltinPins = true
   /// The hosts they may be used for; `nil` for every host that has some.
   package var hosts: Set<HostName>?
 
+  /// The defaults.
   package init() {}
 }
 
 /// What the breaker watches for. Percentages are 0–100, times in seconds.
 package struct Monitoring: Hashable, Sendable {
+  /// The members of `monitoring`.
   package var enabled = true
   package var failureThreshold = 5.0
   /// Whether a crossed threshold suspends the rule; otherwise it only alerts.
@@ -61,11 +66,13 @@ package struct Monitoring: Hashable, Sendable {
   package var cooldownSeconds = 900
   package var maxDisabledPercent = 10.0
 
+  /// The defaults.
   package init() {}
 }
 
 /// How `rollout_percentage` picks instances.
 package struct RolloutStrategy: Hashable, Sendable {
+  /// What decides which side an instance falls on.
   package enum Method: String, CaseIterable, Sendable {
     case percentage
     case whitelist
@@ -79,6 +86,7 @@ package struct RolloutStrategy: Hashable, Sendable {
     case installID = "install_id"
   }
 
+  /// How instances are picked, and by whose identity.
   package var method = Method.percentage
   package var seed = Seed.deviceID
   /// Whether an instance that was once inside stays inside.
@@ -88,5 +96,6 @@ package struct RolloutStrategy: Hashable, Sendable {
   /// Regions that are inside, with `geography`.
   package var regions: Set<String> = []
 
+  /// The defaults.
   package init() {}
 }

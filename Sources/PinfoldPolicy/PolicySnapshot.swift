@@ -12,9 +12,11 @@ package final class PolicySnapshot: Sendable {
     case unavailable
   }
 
+  /// The document, or why there is none; and what the configuration adds.
   package let standing: Standing
   package let local: LocalPolicy
 
+  /// Puts the two together.
   package init(_ standing: Standing, local: LocalPolicy) {
     self.standing = standing
     self.local = local

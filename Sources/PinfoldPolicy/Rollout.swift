@@ -57,7 +57,7 @@ enum SipHash {
     var state = State(key)
     var word: UInt64 = 0
     for (position, byte) in bytes.enumerated() {
-      word |= UInt64(byte) << UInt64(position & 7 << 3)
+      word |= UInt64(byte) << UInt64((position & 7) << 3)
       if position & 7 == 7 {
         state.absorb(word)
         word = 0

@@ -43,6 +43,7 @@ package enum UnpinnedMode: String, CaseIterable, Hashable, Sendable {
 
 /// Everything of a rule but its pattern and its pins. Rules with equal settings share one record.
 package struct RuleSettings: Hashable, Sendable {
+  /// Whether the rule counts, how a mismatch is treated, and what a pin may match.
   package var enabled = true
   package var mode = EnforcementMode.enforce
   package var match = PinMatching.leaf

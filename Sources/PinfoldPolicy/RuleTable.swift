@@ -73,11 +73,13 @@ package struct RuleReference: Sendable {
 
   private var record: RuleTable.Record { table.records[number] }
 
+  /// How far the pattern reaches.
   package var reach: HostPattern.Reach { record.reach }
   /// The one port the rule is for; `nil` for every port.
   package var port: UInt16? { record.port == 0 ? nil : record.port }
   package var settings: RuleSettings { table.settings[Int(record.settings)] }
 
+  /// The rule's pins.
   package var pins: PinSet {
     let start = Int(record.pinOffset)
     return PinSet(storage: table.pins, range: start..<start + Int(record.pinCount))

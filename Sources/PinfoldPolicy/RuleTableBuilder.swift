@@ -10,6 +10,7 @@ package struct RuleTableBuilder {
   private var settingNumbers: [RuleSettings: UInt32] = [:]
   private var index = RuleIndex()
 
+  /// No rule yet.
   package init() {}
 
   /// Adds a rule. Changes nothing when it throws.

@@ -83,10 +83,10 @@ extension Configuration {
       if value.isEmpty { complain("PINFOLD_STATE_DIR", value, "a directory") } else { stateDirectory = value }
     }
     if let value = environment["PINFOLD_LOG_LEVEL"] {
-      if let level = LogLevel(rawValue: value) {
+      if let level = LogSection.Level(rawValue: value) {
         log.level = level
       } else {
-        let words = LogLevel.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")
+        let words = LogSection.Level.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")
         complain("PINFOLD_LOG_LEVEL", value, "one of \(words)")
       }
     }

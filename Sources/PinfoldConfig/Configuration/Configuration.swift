@@ -55,11 +55,13 @@ package enum ListenAddress: Hashable, Sendable {
 
 /// A text of the file with its place, for those who read it further and may have to complain.
 package struct Located: Hashable, Sendable {
+  /// The text, its place, and the path of its key such as `policy.trusted_keys[0]`.
   package var text: String
   package var place: SourcePlace
   /// Path of the key, `policy.trusted_keys[0]`.
   package var path: String
 
+  /// A text that was found at a place.
   package init(_ text: String, place: SourcePlace, path: String) {
     self.text = text
     self.place = place
@@ -89,9 +91,11 @@ package struct PolicySection: Sendable {
 
 /// One element of `pin_services`
 package struct PinServiceSection: Sendable {
+  /// Tried in turn; `https://` or `http://`.
   package var urls: [Located] = []
   /// Hosts the service may speak for.
   package var domains: [HostPattern] = []
+  /// Public keys as written. Then the bounds of a record's lifetime, and what is loosened.
   package var trustedKeys: [Located] = []
   package var minTTLSeconds = 60
   package var maxTTLSeconds = 86_400
@@ -104,6 +108,7 @@ package struct PinServiceSection: Sendable {
 
 /// `tls`
 package struct TLSSection: Sendable {
+  /// For rules that do not say, and for unpinned hosts.
   package var tls13 = TLS13Mode.probe
   /// How long a probe's verdict may be used again, in seconds; 0: every tunnel has its own.
   package var probeReuseSeconds = 0
@@ -138,9 +143,11 @@ package struct DestinationsSection: Sendable {
 
 /// `access`
 package struct AccessSection: Sendable {
+  /// Who may use the proxy.
   package var clients: [AddressBlock] = [
     AddressBlock("127.0.0.0/8"), AddressBlock("::1/128"),
   ].compactMap { $0 }
+  /// File of `user:$argon2id$…` lines; `nil`: nobody is asked.
   package var credentialsFile: String?
 
   /// The defaults.
@@ -162,6 +169,7 @@ package struct LimitsSection: Sendable {
 
 /// `instance`
 package struct InstanceSection: Sendable {
+  /// Takes the place of the machine's id; then what the policy's gates are compared with.
   package var id: String?
   package var appVersion: AppVersion?
   package var region: String?
@@ -172,6 +180,7 @@ package struct InstanceSection: Sendable {
 
 /// `audit`
 package struct AuditSection: Sendable {
+  /// Stem of the daily files; `nil`: off. Then how many days of them are kept.
   package var file: String?
   package var retentionDays = 90
 
@@ -181,24 +190,26 @@ package struct AuditSection: Sendable {
 
 /// `log`
 package struct LogSection: Sendable {
-  package var level = LogLevel.info
-  package var format = LogFormat.auto
+  /// What is written, and in which form.
+  package var level = Level.info
+  package var format = Format.auto
 
   /// The defaults.
   package init() {}
-}
 
-/// From the most to the least talkative.
-package enum LogLevel: String, CaseIterable, Sendable {
-  case debug
-  case info
-  case warning
-  case error
-}
+  /// From the most to the least talkative.
+  package enum Level: String, CaseIterable, Sendable {
+    case debug
+    case info
+    case warning
+    case error
+  }
 
-package enum LogFormat: String, CaseIterable, Sendable {
-  /// Text on a terminal, JSON elsewhere.
-  case auto
-  case json
-  case text
+  /// The form of log lines.
+  package enum Format: String, CaseIterable, Sendable {
+    /// Text on a terminal, JSON elsewhere.
+    case auto
+    case json
+    case text
+  }
 }

@@ -86,8 +86,8 @@ extension ConfigurationReader {
   func log(_ reader: ObjectReader) -> LogSection {
     var reader = reader
     var result = LogSection()
-    result.level = reader.field("level")?.choice(LogLevel.self) ?? result.level
-    result.format = reader.field("format")?.choice(LogFormat.self) ?? result.format
+    result.level = reader.field("level")?.choice(LogSection.Level.self) ?? result.level
+    result.format = reader.field("format")?.choice(LogSection.Format.self) ?? result.format
     reader.finish()
     return result
   }

@@ -4,6 +4,7 @@ package struct JSONError: Error, Hashable, Sendable {
   package var offset: Int
   package var message: String
 
+  /// An error at a byte of the text.
   package init(at offset: Int, _ message: String) {
     self.offset = offset
     self.message = message

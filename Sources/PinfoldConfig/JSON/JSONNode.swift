@@ -1,5 +1,6 @@
 /// A small JSON text as a tree that remembers where each value stood.
 package struct JSONNode: Sendable {
+  /// What a value can be; numbers as written, members in order.
   package indirect enum Value: Sendable {
     case null
     case bool(Bool)
@@ -9,6 +10,7 @@ package struct JSONNode: Sendable {
     case object([JSONMember])
   }
 
+  /// What the value is.
   package var value: Value
   /// The bytes of the value, counted from the start of the text.
   package var range: Range<Int>
@@ -91,6 +93,7 @@ package struct JSONNode: Sendable {
 
 /// One member of an object.
 package struct JSONMember: Sendable {
+  /// The name with its escapes resolved.
   package var name: String
   /// Where the name stands.
   package var offset: Int

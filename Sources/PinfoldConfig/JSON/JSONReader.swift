@@ -31,6 +31,7 @@ package struct JSONReader {
   /// Per open container: whether nothing was read of it yet.
   private var fresh: [Bool] = []
 
+  /// Begins at the first byte; in JSON5 a byte order mark is skipped.
   package init(_ bytes: ArraySlice<UInt8>, dialect: Dialect = .json5) {
     self.bytes = bytes
     self.dialect = dialect
@@ -130,6 +131,7 @@ package struct JSONReader {
 
   // MARK: Words
 
+  /// Reads `true` or `false`.
   package mutating func bool() throws(JSONError) -> Bool {
     let kind = try peek()
     guard kind == .bool else { throw error("expected true or false, found \(kind.rawValue)") }
@@ -138,6 +140,7 @@ package struct JSONReader {
     return isTrue
   }
 
+  /// Reads `null`.
   package mutating func null() throws(JSONError) {
     let kind = try peek()
     guard kind == .null else { throw error("expected null, found \(kind.rawValue)") }
