@@ -161,6 +161,10 @@ import Testing
       "the CertificateVerify has a signature scheme that was not offered"
     ),
     (
+      "ECDSA with SHA-224", extensions + certificate() + Wire.message(15, [3, 3, 0, 1, 1]),
+      "the CertificateVerify has a signature scheme that was not offered"
+    ),
+    (
       "an empty signature", extensions + certificate() + Wire.message(15, [4, 3, 0, 0]),
       "a vector is shorter than the protocol allows"
     ),

@@ -169,8 +169,9 @@ package struct EncryptedFlightReader: Sendable {
     let scheme = try reader.u16()
     let isOffered =
       client.signatureAlgorithms.contains(scheme) || client.delegatedCredentialAlgorithms.contains(scheme)
-    // The low byte of the old pairs names the key: 1 is RSA with PKCS #1, 2 DSA; the high byte 1 or 2 is MD5 or SHA-1.
-    let isOld = scheme >> 8 <= 6 && (scheme & 0xff <= 2 || scheme >> 8 <= 2)
+    // In the pairs of TLS 1.2 the low byte names the key, 1 RSA with PKCS #1, 2 DSA;
+    // the high byte 1–3 is MD5, SHA-1, SHA-224.
+    let isOld = scheme >> 8 <= 6 && (scheme & 0xff <= 2 || scheme >> 8 <= 3)
     guard isOffered, !isOld else {
       throw .malformed("the CertificateVerify has a signature scheme that was not offered", at: start)
     }
