@@ -43,7 +43,8 @@ enum ProbeDriver {
   }
 
   static func send(_ bytes: [UInt8], _ descriptor: Int32) throws {
-    guard bytes.isEmpty || unsafe Foundation.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL.rawValue)) == bytes.count else {
+    let sent = unsafe Foundation.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+    guard sent == bytes.count else {
       throw Unexpected()
     }
   }
@@ -86,7 +87,8 @@ final class TestServer {
   }
 
   deinit {
-    process.terminate()
+    // SIGTERM may be blocked in the thread that starts the process, and in the process then, too.
+    kill(process.processIdentifier, SIGKILL)
     process.waitUntilExit()
     try? FileManager.default.removeItem(at: folder)
   }
