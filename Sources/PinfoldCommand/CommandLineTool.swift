@@ -9,7 +9,9 @@ protocol Subcommand: SendableMetatype {
 package enum CommandLineTool {
   /// In the order of help. A command is listed when it works.
   static let commands: [any Subcommand.Type] = [
-    PinCommand.self, KeygenCommand.self, StatusCommand.self, VersionCommand.self,
+    CheckCommand.self, ExplainCommand.self, PinCommand.self, KeygenCommand.self, SignCommand.self,
+    VerifyCommand.self,
+    StatusCommand.self, VersionCommand.self,
   ]
 
   /// Runs `pinfold` with the words behind the program's name and returns what the process exits with.

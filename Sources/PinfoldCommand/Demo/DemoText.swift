@@ -17,9 +17,12 @@ struct DemoText {
     """
   }
 
-  /// The heading of one try.
-  func heading(_ site: DemoSite) -> String {
-    "\(site.name), \(site.versionText), \(site.isPinnedRightly ? "the right key" : "not the pinned key")"
+  /// What is tried next, and what a person would type for it.
+  func heading(_ site: DemoSite) -> [String] {
+    [
+      "", "\(site.name), \(site.versionText), \(site.isPinnedRightly ? "the pinned key" : "not the pinned key")",
+      "  $ curl --proxy \(proxy) --cacert \(caFile) https://\(site.name)/",
+    ]
   }
 
   /// The arguments that have curl fetch the page through the proxy, whatever the environment and ~/.curlrc say.
@@ -27,11 +30,6 @@ struct DemoText {
     [
       "-q", "-sS", "--max-time", "20", "--noproxy", "", "--proxy", proxy, "--cacert", caFile, "https://\(site.name)/",
     ]
-  }
-
-  /// What a person would type for the same.
-  func curlCommand(_ site: DemoSite) -> String {
-    "curl --proxy \(proxy) --cacert \(caFile) https://\(site.name)/"
   }
 
   /// The commands to try in a second terminal.

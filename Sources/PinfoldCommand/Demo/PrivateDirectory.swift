@@ -3,7 +3,7 @@ import Glibc
 
 /// A directory for one run: made with mode 0700 under `TMPDIR` (or /tmp), and removed with everything in it when this
 /// goes away.
-struct PrivateDirectory: ~Copyable {
+final class PrivateDirectory {
   let path: String
 
   init() throws(FileFailure) {
@@ -19,10 +19,10 @@ struct PrivateDirectory: ~Copyable {
   }
 
   /// The path of a file in it.
-  borrowing func file(_ name: String) -> String { "\(path)/\(name)" }
+  func file(_ name: String) -> String { "\(path)/\(name)" }
 
   /// Writes a file that everybody may read who may enter the directory.
-  borrowing func write(_ name: String, _ text: String) throws(FileFailure) {
+  func write(_ name: String, _ text: String) throws(FileFailure) {
     try FileAccess.create(file(name), Array(text.utf8), mode: 0o644)
   }
 }

@@ -27,6 +27,19 @@ struct CommandFailure: Error, Equatable {
   }
 }
 
+extension CommandFailure {
+  /// Does `work`; an error of its layer becomes a failure with its own words behind `context`.
+  static func failing<Value, Failure: Error & CustomStringConvertible>(
+    _ context: String = "", _ work: () throws(Failure) -> Value
+  ) throws(CommandFailure) -> Value {
+    do throws(Failure) {
+      return try work()
+    } catch {
+      throw CommandFailure(.failed, context.isEmpty ? error.description : "\(context): \(error.description)")
+    }
+  }
+}
+
 /// The text in double quotes, control characters and quotes escaped, so that a hostile file name cannot steer the
 /// terminal it is shown on.
 func quoted(_ text: some StringProtocol) -> String { "\"\(escaped(text))\"" }

@@ -66,8 +66,9 @@ enum FileAccess {
 }
 
 /// A file that could not be used: what was tried, the path, and the system's own words.
-struct FileFailure: Error, Equatable {
+struct FileFailure: Error, Equatable, CustomStringConvertible {
   let message: String
+  var description: String { message }
 
   init(message: String) { self.message = message }
 

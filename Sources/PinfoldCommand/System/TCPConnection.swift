@@ -131,8 +131,9 @@ struct TCPConnection: ~Copyable {
 }
 
 /// A connection that did not come to be, or broke.
-struct NetworkFailure: Error, Equatable {
+struct NetworkFailure: Error, Equatable, CustomStringConvertible {
   let message: String
+  var description: String { message }
 
   init(message: String) { self.message = message }
 

@@ -1,0 +1,45 @@
+import PinfoldConfig
+import PinfoldModel
+import PinfoldPolicy
+import PinfoldSupply
+
+/// `pinfold check`: everything that `run` would load, and what weakens it.
+enum CheckCommand: Subcommand {
+  static let syntax = CommandSyntax(
+    name: "check", summary: "Load the configuration with all it names, and say what would be in force",
+    usage: ["[-c FILE]"], options: [.config],
+    details: """
+      Prints "key: value" lines of what "run" would put in force, and a line "warning: …" for everything
+      that weakens it. Nothing is changed. The exit status is 78 when the configuration cannot be used,
+      and 1 when a policy is refused.
+      """)
+
+  static func run(_ arguments: Arguments, console: Console) async throws(CommandFailure) -> ExitCode {
+    let file = try ConfigurationFile(arguments)
+    let loaded = try LoadedPolicy(file)
+    for line in lines(file, loaded) { console.line(line) }
+    let warnings = file.configuration.warnings + (loaded.bundle?.document.warnings ?? [])
+    for warning in warnings { console.line("warning: \(warning)") }
+    for refusal in loaded.refusals { console.complain("refused: \(refusal)") }
+    if loaded.bundle == nil, !file.configuration.policy.bundles.isEmpty {
+      console.complain("no policy would be in force: every tunnel would be refused")
+    }
+    return loaded.refusals.isEmpty ? .good : .failed
+  }
+
+  private static func lines(_ file: ConfigurationFile, _ loaded: LoadedPolicy) -> [String] {
+    let configuration = file.configuration
+    var lines = ["configuration: \(file.path)"]
+    lines += configuration.listen.map { "listen: \($0.text)" }
+    lines += [
+      "admin: \(configuration.admin.text)",
+      "state_dir: \(configuration.stateDirectory)",
+      "authorities: \(configuration.tls.caFile ?? "system")",
+      "unpinned: \(configuration.policy.unpinned.rawValue)",
+      "tls13: \(configuration.tls.tls13.rawValue)",
+      "policy: \(loaded.bundle?.file ?? "none")",
+    ]
+    if let bundle = loaded.bundle { lines += PolicySummary.lines(bundle.document, signers: bundle.signers) }
+    return lines
+  }
+}
