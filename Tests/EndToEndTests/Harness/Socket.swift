@@ -128,4 +128,9 @@ enum FreePort {
     }
     throw HarnessError("no free port on 127.0.0.1")
   }
+
+  /// Whether nobody listens on any of them.
+  static func areFree(_ ports: UInt16...) -> Bool {
+    ports.allSatisfy { (try? Socket.listen(on: $0)) != nil }
+  }
 }

@@ -92,10 +92,8 @@ extension Operation {
 
     @Test("403 for a port that is not listed") func port() throws {
       let reply = try reply(to: RawClient.head("api.pinfold.test:8443"))
-      let status = reply.field("Proxy-Status") ?? ""
       #expect(reply.statusLine.hasPrefix("HTTP/1.1 403 "), "\(reply)")
-      #expect(
-        status.contains("error=http_request_denied") && status.contains(#"details="destination_denied""#), "\(status)")
+      #expect(reply.field("Proxy-Status")?.contains(#"details="destination_denied""#) == true, "\(reply)")
     }
 
     @Test("502 where nobody listens") func refused() throws {
