@@ -260,3 +260,7 @@ const char *pinfold_error_name(int error) {
   const char *name = strerrorname_np(error);
   return name != NULL ? name : "unknown error";
 }
+
+const int pinfold_sighup = SIGHUP, pinfold_sigterm = SIGTERM, pinfold_sigint = SIGINT;
+
+intptr_t pinfold_duplicate(int fd) { return PINFOLD_RETRY(fcntl(fd, F_DUPFD_CLOEXEC, 0)); }

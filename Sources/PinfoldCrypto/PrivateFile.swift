@@ -15,6 +15,8 @@ package enum PrivateFile {
   /// Reads a whole regular file of at most `limit` bytes. The size is looked at before anything is read. Symbolic
   /// links are followed: mounted configuration often consists of them.
   package static func read(_ path: String, limit: Int) throws(FileError) -> Contents {
+    // One byte more than the limit is asked for below.
+    let limit = min(limit, Int.max - 1)
     let opened = try openRegular(path, limit: limit)
     var bytes: [UInt8] = []
     // One byte more than the limit: a file that grew meanwhile is found out.

@@ -75,6 +75,8 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {  // One threa
   /// libevent guards its few process-wide tables (signals) only if told that there are threads.
   private static let threadsPrepared: Void = {
     _ = evthread_use_pthreads()
+    // What libevent would print to standard error we report ourselves, as errors of the calls.
+    unsafe event_set_log_callback { _, _ in }
     pinfold_ignore_sigpipe()
   }()
 

@@ -13,11 +13,13 @@ package struct ListeningSocket: ~Copyable, Sendable {
 
   /// Binds and listens.
   ///
-  /// TCP listeners share their port (SO_REUSEPORT), so that every worker has one of its own. A UNIX socket's path that
+  /// TCP listeners share their port (SO_REUSEPORT), so that every worker has one of its own. The first of them is made
+  /// with `sharing: false`: it makes sure that nobody else listens there, since sharing with another process would
+  /// silently give it half of the tunnels. A UNIX socket's path that
   /// is taken is freed first if it is a socket at which nobody answers, and never if it is anything else.
   /// - Throws: `.addressInUse`, `.unreachable` (no such address here, or not permitted), `.descriptorsExhausted` and
   ///   other system errors.
-  package init(_ endpoint: Endpoint, backlog: Int32 = ListeningSocket.backlog) throws(IOError) {
+  package init(_ endpoint: Endpoint, backlog: Int32 = ListeningSocket.backlog, sharing: Bool = true) throws(IOError) {
     let opened: Int
     switch endpoint {
     case .tcp(let address): opened = pinfold_socket(address.raw.family)
@@ -26,6 +28,7 @@ package struct ListeningSocket: ~Copyable, Sendable {
     guard opened >= 0 else { throw IOError(opened) }
     let descriptor = Int32(opened)
     do {
+      if !sharing, case .tcp(let address) = endpoint { try Self.requireUnused(address) }
       self.endpoint = try Self.bind(descriptor, endpoint, backlog)
     } catch {
       pinfold_close(descriptor)
@@ -52,6 +55,15 @@ package struct ListeningSocket: ~Copyable, Sendable {
       try check(pinfold_listen(descriptor, backlog))
       return endpoint
     }
+  }
+
+  /// Binding without SO_REUSEPORT fails where anybody listens, with it or without.
+  private static func requireUnused(_ address: SocketAddress) throws(IOError) {
+    let probe = pinfold_socket(address.raw.family)
+    guard probe >= 0 else { throw IOError(probe) }
+    defer { pinfold_close(Int32(probe)) }
+    try check(pinfold_reuse(Int32(probe), 0))
+    try check(pinfold_bind(Int32(probe), address.raw))
   }
 
   private static func check(_ result: Int) throws(IOError) {

@@ -50,7 +50,12 @@ extension StreamSocket {
   /// Waits for the outcome of `start`.
   func finishConnecting(_ deadline: Deadline, watching other: StreamSocket?) async throws(IOError) {
     while !mayWrite { try await wait(for: .write, deadline, watching: other) }
+    if let error = connectError { throw error }
+  }
+
+  /// How connecting failed, `nil` if it succeeded. To be asked once, when there is an outcome (SO_ERROR, socket(7)).
+  var connectError: IOError? {
     let error = pinfold_socket_error(descriptor)
-    guard error == 0 else { throw IOError(-Int(error)) }
+    return error == 0 ? nil : IOError(-Int(error))
   }
 }

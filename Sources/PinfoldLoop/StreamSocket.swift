@@ -20,7 +20,7 @@ package final class StreamSocket: TimerEntry {
 
   /// What the neighbour in `watcher` wants to hear of this socket.
   enum Watch {
-    case hangUp, readable
+    case hangUp, readable, writable
   }
 
   /// The loop on whose thread it is used.
@@ -141,6 +141,21 @@ package final class StreamSocket: TimerEntry {
     try check(wake)
   }
 
+  /// Waits until one of several connecting sockets, at least one, has an outcome.
+  /// - Throws: as `wait`.
+  static func waitWritable(
+    _ sockets: [StreamSocket], _ deadline: Deadline, watching other: StreamSocket?
+  ) async throws(IOError) {
+    guard let first = sockets.first, !sockets.contains(where: \.mayWrite) else { return }
+    for socket in sockets.dropFirst() {
+      try socket.register()
+      unsafe socket.watcher = first
+      socket.watch = .writable
+    }
+    defer { for socket in sockets.dropFirst() { unsafe socket.watcher = nil } }
+    try await first.wait(for: .write, deadline, watching: other)
+  }
+
   /// Waits until there may be something to read: bytes, an end or an error.
   /// - Throws: `.timedOut`, `.cancelled`, `.closed`.
   package func waitReadable(deadline: Deadline) async throws(IOError) {
@@ -209,7 +224,7 @@ package final class StreamSocket: TimerEntry {
     }
     if let watcher = unsafe watcher {
       switch watch {
-      case .readable where mayRead: watcher.wake(.ready)
+      case .readable where mayRead, .writable where mayWrite: watcher.wake(.ready)
       case .hangUp where checkHangUp(): watcher.wake(.hungUp)
       default: break
       }

@@ -37,6 +37,18 @@ final class Scratch {
     #expect(throws: FileError.tooLarge(path: path, limit: 9)) { try PrivateFile.read(path, limit: 9) }
   }
 
+  @Test(arguments: [Int.max, Int.max - 1]) func `a limit beyond all files is no overflow`(limit: Int) throws {
+    let scratch = try Scratch()
+    #expect(try PrivateFile.read(scratch.put("data", "0123456789"), limit: limit).bytes.count == 10)
+  }
+
+  @Test(arguments: [-1, 0]) func `a limit of nothing lets an empty file through at most`(limit: Int) throws {
+    let scratch = try Scratch()
+    let (empty, full) = (try scratch.put("empty", ""), try scratch.put("full", "0"))
+    #expect(throws: FileError.tooLarge(path: full, limit: limit)) { try PrivateFile.read(full, limit: limit) }
+    if limit == 0 { #expect(try PrivateFile.read(empty, limit: limit).bytes == []) }
+  }
+
   @Test func `a long file is read whole`() throws {
     let scratch = try Scratch()
     let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }

@@ -77,4 +77,16 @@ import Testing
     #expect("\(secret)" == "(2 secret bytes)")
     #expect(secret.withBytes { $0[1] } == 0x42)
   }
+
+  @Test func `many threads may set the library up at once`() async throws {
+    try await withThrowingTaskGroup(of: Int.self) { group in
+      for _ in 0..<16 {
+        group.addTask {
+          try Sodium.start()
+          return try Random.bytes(16).count
+        }
+      }
+      for try await count in group { #expect(count == 16) }
+    }
+  }
 }

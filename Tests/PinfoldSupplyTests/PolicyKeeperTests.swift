@@ -168,4 +168,27 @@ import Testing
     state.clockFloor = Timestamp(seconds: 253_402_300_799)
     #expect(AcceptedState(state.bytes) == state)
   }
+
+  @Test func `what is in force stays so past its expiry, when its hosts are blocked and not unknown`() throws {
+    let fixture = try SupplyFixture()
+    try fixture.put(name, fixture.bundle(version: 7, expiresIn: 100))
+    var keeper = try fixture.keeper()
+    _ = keeper.load(now: fixture.now)
+    let later = Timestamp(seconds: fixture.now.seconds + 100)
+    let report = keeper.load(now: later)
+    #expect(report.outcome == .kept && report.refusals.map(\.word) == ["expired"])
+    let authority = try #require(Authority("a.example.com:443"))
+    let decision = PolicySnapshot(keeper.standing, local: LocalPolicy()).decide(authority, at: later)
+    #expect(decision.action == .block(.pinsExpired))
+  }
+
+  @Test func `a good bundle beside a bad one comes into force, and the bad one is still told`() throws {
+    let fixture = try SupplyFixture()
+    try fixture.put("good", fixture.bundle(version: 7))
+    try fixture.put("bad", [0])
+    var keeper = try fixture.keeper(["bad", "good"])
+    let report = keeper.load(now: fixture.now)
+    #expect(report.outcome == .changed && !report.isSuccess)
+    #expect(report.refusals.map(\.file) == ["\(fixture.path)/bad"])
+  }
 }

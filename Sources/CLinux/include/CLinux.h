@@ -89,6 +89,12 @@ intptr_t pinfold_descriptor_count(void);
 
 void pinfold_ignore_sigpipe(void);
 
+/* signal(7) numbers; <signal.h> may not be included here. */
+extern const int pinfold_sighup, pinfold_sigterm, pinfold_sigint;
+
+/* A second descriptor for the same socket, closed on exec. */
+intptr_t pinfold_duplicate(int fd);
+
 /* pthread_t is an integer here and a pointer elsewhere; start and join keep it out of Swift. */
 intptr_t pinfold_thread_start(
     const char *_Nonnull name, void *_Nullable (*_Nonnull body)(void *_Nullable), void *_Nullable context,

@@ -7,8 +7,8 @@ import COpenSSL
   nonisolated(unsafe) let raw: OpaquePointer
 
   /// No chain is verified here (`ChainVerifier` judges it), no session is kept, and suites without a certificate are
-  /// out. Security level 1, but 0 where versions before 1.2 are offered, which OpenSSL 3 allows nowhere else: what
-  /// the application accepts is the application's choice, what it is shown is what the probe has to see.
+  /// out. Security level 0: any other leaves SHA-1 and the versions before 1.2 out of the hello, and what the
+  /// application accepts is the application's choice. What it is shown is what the probe has to see.
   init(_ profile: ProbeOffer.Profile) throws(TLSError) {
     ErrorQueue.clear()
     guard let raw = unsafe SSL_CTX_new(TLS_client_method()) else { throw .drained("SSL_CTX_new") }
@@ -25,7 +25,7 @@ import COpenSSL
 
   private static func configure(_ raw: OpaquePointer, _ profile: ProbeOffer.Profile) throws(TLSError) {
     unsafe SSL_CTX_set_verify(raw, SSL_VERIFY_NONE, nil)
-    unsafe SSL_CTX_set_security_level(raw, profile.lowest < 0x0303 ? 0 : 1)
+    unsafe SSL_CTX_set_security_level(raw, 0)
     unsafe pinfold_ctx_forget_sessions(raw)
     unsafe pinfold_ctx_never_renegotiate(raw)
 
@@ -43,8 +43,9 @@ import COpenSSL
       throw .drained("SSL_CTX_set_min_proto_version")
     }
     if !suites.classic.isEmpty {
-      let list = suites.classic.joined(separator: ":") + ":!aNULL:!eNULL:!PSK:!SRP:!aDSS"
-      guard unsafe SSL_CTX_set_cipher_list(raw, list) == 1 else { throw .drained("SSL_CTX_set_cipher_list") }
+      guard unsafe SSL_CTX_set_cipher_list(raw, suites.classic.joined(separator: ":")) == 1 else {
+        throw .drained("SSL_CTX_set_cipher_list")
+      }
     }
     if !suites.modern.isEmpty, unsafe SSL_CTX_set_ciphersuites(raw, suites.modern.joined(separator: ":")) != 1 {
       throw .drained("SSL_CTX_set_ciphersuites")
@@ -59,7 +60,8 @@ import COpenSSL
     }
   }
 
-  /// Names of the known suites: those of TLS 1.3 and those of older versions.
+  /// Names of the known suites in which the server proves a certificate's key: those of TLS 1.3 and those of older
+  /// versions. Signalling suites are no suites, and OpenSSL sends its own.
   private static func suiteNames(
     _ raw: OpaquePointer, _ codes: [UInt16]
   ) throws(TLSError) -> (modern: [String], classic: [String]) {
@@ -73,9 +75,18 @@ import COpenSSL
         continue
       }
       let text = unsafe String(cString: name)
-      if code >> 8 == 0x13 { modern.append(text) } else { classic.append(text) }
+      if code >> 8 == 0x13 {
+        modern.append(text)
+      } else if unsafe provesKey(suite) {
+        classic.append(text)
+      }
     }
     ErrorQueue.clear()
     return (modern, classic)
+  }
+
+  private static func provesKey(_ suite: OpaquePointer) -> Bool {
+    let isSigned = unsafe [NID_auth_rsa, NID_auth_ecdsa].contains(SSL_CIPHER_get_auth_nid(suite))
+    return unsafe isSigned && [NID_kx_rsa, NID_kx_ecdhe, NID_kx_dhe].contains(SSL_CIPHER_get_kx_nid(suite))
   }
 }

@@ -1,7 +1,7 @@
 package import PinfoldModel
 
 /// Why a CONNECT request gets another answer than 200.
-package enum TunnelFailure: Equatable, Sendable {
+package enum TunnelFailure: Error, Equatable, Sendable {
   /// The head could not be taken: 400 or 405.
   case head(HeadRefusal)
   /// The head did not come in time.

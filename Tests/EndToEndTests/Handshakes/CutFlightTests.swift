@@ -97,6 +97,7 @@ extension Handshakes {
         client.send(Array(bytes[start..<min(start + segment, bytes.count)]))
       }
       #expect(try client.receive(atLeast: 800).first == 22)
+      client.socket.shutDown()
       #expect(try pinfold.reasons() == ["pin_match"])
     }
   }

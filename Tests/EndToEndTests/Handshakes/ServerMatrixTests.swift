@@ -25,7 +25,6 @@ extension Handshakes {
     }
     private static func capped(_ version: String) -> [String] { old + ["--tls-max", version] }
 
-    // s_server takes one connection at a time, so its clients are capped below TLS 1.3: no second one is dialled.
     static let rows = [
       Row(
         testDescription: "TLS 1.0, ECDHE, RSA over MD5 and SHA-1", software: openssl("-tls1", "ECDHE"),
@@ -58,23 +57,41 @@ extension Handshakes {
         software: .gnutls("NORMAL:-VERS-ALL:+VERS-TLS1.2:-SIGN-ALL:+SIGN-RSA-PSS-RSAE-SHA256"), identity: \.rsa),
       Row(
         testDescription: "gnutls-serv, TLS 1.3", software: .gnutls("NORMAL:-VERS-ALL:+VERS-TLS1.3"), identity: \.rsa),
+      Row(
+        testDescription: "gnutls-serv, TLS 1.3 after a HelloRetryRequest",
+        software: .gnutls("NORMAL:-VERS-ALL:+VERS-TLS1.3:-GROUP-ALL:+GROUP-SECP384R1"), identity: \.ecdsa),
+      Row(testDescription: "TLS 1.3, ECDSA", software: .openssl(["-tls1_3"]), identity: \.ecdsa),
+      Row(
+        testDescription: "TLS 1.3, finite-field groups after a HelloRetryRequest",
+        software: .openssl(["-tls1_3", "-groups", "ffdhe2048"]), identity: \.rsa,
+        options: ["--curves", "X25519:ffdhe2048"]),
       Row(testDescription: "nginx, TLS 1.3, Ed25519", software: .nginx("TLSv1.3"), identity: \.ed25519),
       Row(testDescription: "nginx, TLS 1.3, RSA-PSS", software: .nginx("TLSv1.3"), identity: \.rsa),
       Row(testDescription: "nginx, TLS 1.2 or 1.3", software: .nginx("TLSv1.2 TLSv1.3"), identity: \.ecdsa),
     ]
 
-    private func start(_ row: Row) throws -> Servers.Running {
+    /// A port where the software answers, and what has to live as long.
+    private func start(_ row: Row) throws -> (port: UInt16, owners: [AnyObject]) {
       let identity = row.identity(try Certificates.shared())
       switch row.software {
-      case .nginx(let protocols): return try Servers.nginx(identity, protocols: protocols)
-      case .openssl(let options): return try Servers.openssl(identity, options)
-      case .gnutls(let priority): return try Servers.gnutls(identity, priority: priority)
+      case .nginx(let protocols):
+        let server = try Servers.nginx(identity, protocols: protocols)
+        return (server.port, [server])
+      case .openssl(let options):
+        // s_server takes one connection at a time. The probe's stands beside the app's, so two take turns.
+        let servers = try [Servers.openssl(identity, options), Servers.openssl(identity, options)]
+        let tap = try Tap(to: servers[0].port, servers[1].port)
+        return (tap.port, servers + [tap])
+      case .gnutls(let priority):
+        let server = try Servers.gnutls(identity, priority: priority)
+        return (server.port, [server])
       }
     }
 
     @Test("The right pin passes, another is refused with pin_mismatch", arguments: rows) func pins(row: Row) throws {
       let certificates = try Certificates.shared()
       let server = try start(row)
+      defer { withExtendedLifetime(server.owners) {} }
       let right = try Settings.pinned(row.identity(certificates).pin, port: server.port)
       let passing = try Pinfold(right)
       let fetched = try Client.curl.fetch(proxy: passing.port, options: row.options)

@@ -57,7 +57,8 @@ struct RawClient: Sendable {
     return ProxyReply(bytes)
   }
 
-  /// One whole exchange: the head, then the bytes, then everything that comes back.
+  /// One whole exchange: the head, then the bytes, then everything until the proxy ends it. For refusals, and for
+  /// upstreams that end by themselves.
   static func exchange(proxy: UInt16, _ authority: String, _ bytes: [UInt8], seconds: Double = 8) throws -> ProxyReply {
     let client = try RawClient(to: proxy)
     let reply = try client.connect(authority)

@@ -60,17 +60,24 @@ extension Operation {
       let decisions = pinfold.decisions
       #expect(decisions.count == 4)
       for decision in decisions {
-        for key in ["host", "rule", "method", "verdict", "reason"] {
+        for key in ["id", "client", "host", "method", "verdict", "reason", "policy"] {
           #expect(decision[key] != nil, "\(key) is missing in \(decision)")
         }
-        #expect(decision.values.contains { $0 is NSNumber }, "milliseconds and bytes are numbers")
+        for key in ["ms", "bytes_up", "bytes_down"] { #expect(decision[key] is NSNumber, "\(key) in \(decision)") }
+        let isAllowed = decision["reason"] as? String == "pin_match"
+        #expect(decision["verdict"] as? String == (isAllowed ? "allow" : "refuse"))
+        #expect((decision["bytes_down"] as? Int ?? 0 > 1000) == isAllowed)
+      }
+      #expect(Set(decisions.compactMap { $0["id"] as? String }).count == 4)
+      let told = decisions.map { decision in
+        ["host", "rule", "method", "reason"].map { decision[$0] as? String ?? "" }.joined(separator: " ")
       }
       #expect(
-        decisions.compactMap { $0["reason"] as? String } == [
-          "pin_match", "pin_match", "pin_mismatch", "unpinned_blocked",
+        told.sorted() == [
+          "api.pinfold.test:443 api.pinfold.test in_band pin_match",
+          "api.pinfold.test:443 api.pinfold.test probe pin_match", "unpinned.test:443  none unpinned_blocked",
+          "wrong.pinfold.test:443 wrong.pinfold.test probe pin_mismatch",
         ])
-      #expect(decisions.compactMap { $0["method"] as? String } == ["in_band", "probe", "probe", "none"])
-      #expect(decisions.compactMap { $0["host"] as? String }.contains("wrong.pinfold.test"))
     }
 
     @Test("`status` asks the admin port, exit 0 when ready and 1 when not") func statusCommand() throws {

@@ -1,0 +1,68 @@
+import PinfoldConfig
+import PinfoldLoop
+import PinfoldModel
+import PinfoldPolicy
+import PinfoldTelemetry
+
+/// The pages of the admin port: metrics, health, readiness, status. Reading only; it answers from memory at once.
+final class AdminSite: Sendable {
+  private let services: Services
+  private let history: ReloadHistory
+  private let workers: Int
+  private let listen: [String]
+  private let started: LogTime
+
+  init(services: Services, history: ReloadHistory, workers: Int, listen: [String], started: LogTime) {
+    self.services = services
+    self.history = history
+    self.workers = workers
+    self.listen = listen
+    self.started = started
+  }
+
+  /// Answers one request.
+  func answer(_ request: HTTPRequest) -> HTTPResponse {
+    switch request.path {
+    case "/metrics":
+      return HTTPResponse(
+        status: 200, contentType: "text/plain; version=0.0.4; charset=utf-8", body: services.metrics.render(scrape()))
+    case "/healthz": return HTTPResponse(text: "ok\n")
+    case "/readyz":
+      let readiness = readiness(.now)
+      if readiness == .ready { return HTTPResponse(text: "ready\n") }
+      return HTTPResponse(status: 503, text: "\(readiness.detail ?? "not ready")\n")
+    case "/status":
+      return HTTPResponse(status: 200, contentType: "application/json", body: status().json)
+    case "/":
+      return HTTPResponse(status: 200, contentType: "text/html; charset=utf-8", body: StatusPage(status()).html)
+    default: return HTTPResponse(status: 404, text: "not found; try /metrics /healthz /readyz /status\n")
+    }
+  }
+
+  private func readiness(_ now: Timestamp) -> Readiness {
+    Readiness(services.rules.current.policy, at: now, isDraining: services.isDraining)
+  }
+
+  private func scrape() -> Scrape {
+    let policy = services.rules.current.policy
+    let now = Timestamp.now
+    return Scrape(
+      version: Release.version, process: ProcessFigures.sample(startSeconds: Double(started.milliseconds) / 1000),
+      policy: policy.document.map { PolicySample(version: $0.version, expiry: $0.expiresAt) },
+      host: { [services] host in services.sample(of: host, policy, at: now) })
+  }
+
+  func status() -> Status {
+    let rules = services.rules.current
+    let now = Timestamp.now
+    let readiness = readiness(now)
+    return Status(
+      version: Release.version, state: readiness.word, detail: readiness.detail,
+      startedAt: Timestamp(seconds: started.milliseconds / 1000).text, now: now.text, listen: listen,
+      workers: workers, unpinned: rules.configuration.policy.unpinned.rawValue, policy: .init(rules.policy, at: now),
+      tunnels: .init(active: services.tunnels.count, limit: rules.tunnelLimit),
+      lastReload: history.last.map {
+        .init(at: $0.at.text, result: $0.error == nil ? "success" : "failure", error: $0.error)
+      })
+  }
+}

@@ -1,0 +1,277 @@
+import PinfoldLoop
+import PinfoldModel
+import PinfoldPolicy
+import PinfoldTLS
+import PinfoldTelemetry
+import PinfoldWire
+
+/// Looks at the one handshake of a tunnel: holds the upstream's flight, finds out whose key is behind it, and asks the
+/// decision for the verdict.
+///
+/// Until `run` returns, no byte of the upstream's certificate flight has gone to the client, and nothing of the client
+/// but its ClientHello (and, after a HelloRetryRequest, its second one) to the upstream. Whatever goes wrong is thrown
+/// as a `Refusal`.
+struct Inspection {
+  /// Bytes asked of a socket at a time while a hello or a flight is read: one full TLS record.
+  static let readSize = 16_384
+  /// Pairs of connections drawn at most for one tunnel.
+  static let drawLimit = 16
+
+  let worker: Worker
+  let rules: Rules
+  let decision: Decision
+  let client: StreamSocket
+  let address: SocketAddress
+  /// The connection that carries the app's handshake; the lot may exchange it for the one dialled beside it.
+  var upstream: StreamSocket
+  /// For hello, flight and verdict together.
+  let deadline: Deadline
+  /// What the client sent behind the bytes that were passed on: first behind its CONNECT head, later behind its hello.
+  var surplus: [UInt8]
+  /// Bytes of the upstream that were passed on already: a HelloRetryRequest.
+  var releasedDown = 0
+  /// When the app's hello went to the upstream.
+  var sentHello = Deadline.never
+  /// The kind of the probe, once one was needed.
+  var probe: ProbeKind?
+  /// The record version in which the client reads an alert.
+  var alertVersion = TLSVersion.tls12
+
+  /// A verdict that allows, and what has to be passed on because of it.
+  struct Admission {
+    let verdict: Verdict
+    let upstream: StreamSocket
+    /// The held flight, for the client.
+    var down: [UInt8] = []
+    /// What the client sent meanwhile, for the upstream.
+    var up: [UInt8]
+    /// Bytes passed on in each direction before the verdict.
+    var alreadyUp = 0
+    var alreadyDown = 0
+  }
+
+  /// Inspects the handshake from the client's first byte to the verdict.
+  mutating func run() async throws(Refusal) -> Admission {
+    let hello = try await readHello()
+    alertVersion = hello.alertRecordVersion
+    try checkServerName(hello)
+    var reader = ServerFlightReader(answering: hello)
+    var finding = try await exchange(hello, &reader)
+    var draws = 1
+    while finding == nil {
+      guard draws < Self.drawLimit else {
+        throw Refusal(.probeFailed, "probe: the upstream serves one connection at a time", method: .probe)
+      }
+      draws += 1
+      try await redial()
+      reader = ServerFlightReader(answering: hello)
+      finding = try await exchange(hello, &reader)
+    }
+    guard let finding else { throw Refusal(.internalError) }
+    let verdict = judgeWithRulesOfNow(finding)
+    guard verdict.allows else { throw Refusal(verdict) }
+    return Admission(
+      verdict: verdict, upstream: upstream, down: Array(reader.held(releasedDown..<reader.receivedEnd)), up: surplus,
+      alreadyUp: finding.sentUp, alreadyDown: releasedDown)
+  }
+
+  /// One exchange of hello and flight, with a probe beside it where one is needed; `nil` when the upstream did not serve
+  /// the probe's connection.
+  private mutating func exchange(
+    _ hello: ClientHello, _ reader: inout ServerFlightReader
+  ) async throws(Refusal) -> Finding? {
+    let leg = try await openProbeLeg(for: hello)
+    defer { leg?.abandon() }
+    // The lot decides which hello goes first.
+    if Bool.random() { leg?.start() }
+    sentHello = worker.loop.now
+    try await sendUp(hello.records)
+    leg?.start()
+    return try await readFlight(&reader, hello, leg)
+  }
+
+  // MARK: The hello
+
+  private mutating func readHello() async throws(Refusal) -> ClientHello {
+    var reader = ClientHelloReader()
+    var event = reader.receive(surplus.span)
+    while true {
+      switch event {
+      case .hello(let hello):
+        surplus = Array(reader.surplus)
+        return hello
+      case .refused(let refusal): throw Refusal(refusal, from: "client")
+      case .incomplete:
+        // Swift 6.3.1 crashes on the span of an awaited temporary: it needs a name.
+        let bytes = try await receiveFromClient()
+        event = reader.receive(bytes.span)
+      }
+    }
+  }
+
+  /// The client's next bytes. An upstream that speaks before the client did does not speak TLS.
+  private func receiveFromClient() async throws(Refusal) -> [UInt8] {
+    while true {
+      let bytes: [UInt8]?
+      do {
+        bytes = try client.tryReceive(max: Self.readSize)
+      } catch {
+        throw Refusal(client: error)
+      }
+      if let bytes {
+        guard bytes.isEmpty else { return bytes }
+        throw Refusal(.notTLS, "the client closed before its ClientHello was whole")
+      }
+      try checkUpstreamIsSilent()
+      do {
+        try await StreamSocket.waitReadable(client, or: upstream, deadline: deadline)
+      } catch {
+        throw Refusal(client: error)
+      }
+    }
+  }
+
+  private func checkUpstreamIsSilent() throws(Refusal) {
+    let early: [UInt8]?
+    do {
+      early = try upstream.tryReceive(max: 1)
+    } catch {
+      throw Refusal(upstream: error)
+    }
+    guard let early else { return }
+    if early.isEmpty { throw Refusal(.upstreamUnreachable, "the upstream closed before the ClientHello") }
+    throw Refusal(.notTLS, "the upstream speaks first")
+  }
+
+  /// The name in the hello has to be the host of the CONNECT line: certificate and pins are looked up by one name only.
+  private func checkServerName(_ hello: ClientHello) throws(Refusal) {
+    switch hello.serverName {
+    case .missing:
+      guard decision.sniOptional else { throw Refusal(.sniMissing, "the ClientHello names no server") }
+    case .host, .unreadable:
+      guard hello.serverName.names(decision.authority.host) else {
+        throw Refusal(.sniMismatch, "the ClientHello names another host than the CONNECT line")
+      }
+    }
+  }
+
+  private func sendUp(_ bytes: [UInt8]) async throws(Refusal) {
+    do {
+      try await upstream.send(bytes, deadline: deadline, watching: client)
+    } catch {
+      throw Refusal(upstream: error)
+    }
+  }
+
+  // MARK: The flight
+
+  /// What was found out, on which way, and how many bytes of the client were passed on for it.
+  struct Finding {
+    var evidence: Evidence
+    var method: VerificationMethod
+    var sentUp: Int
+  }
+
+  private mutating func readFlight(
+    _ reader: inout ServerFlightReader, _ first: ClientHello, _ leg: ProbeLeg?
+  ) async throws(Refusal) -> Finding? {
+    var hello = first
+    var sentUp = hello.records.count
+    var event = try await receiveFlight(&reader)
+    while true {
+      switch event {
+      case .incomplete:
+        event = try await receiveFlight(&reader)
+      case .helloRetryRequest(let retry):
+        hello = try await passRetry(retry, &reader, answering: hello, sentUp: &sentUp)
+        event = reader.secondHello(hello)
+      case .tls12Flight(let flight):
+        worker.upstreams.note(decision.authority, answeredTLS13: false)
+        let evidence = try judgeInBand(flight, hello)
+        return Finding(evidence: evidence, method: .inBand, sentUp: sentUp)
+      case .tls12Resumed:
+        worker.upstreams.note(decision.authority, answeredTLS13: false)
+        guard let evidence = try await judgeResumed(hello, leg) else { return nil }
+        return Finding(evidence: evidence, method: .probe, sentUp: sentUp)
+      case .tls13(let serverHello):
+        worker.upstreams.note(decision.authority, answeredTLS13: true)
+        guard let evidence = try await judgeTLS13(serverHello, hello, leg) else { return nil }
+        return Finding(evidence: evidence, method: .probe, sentUp: sentUp)
+      case .fatalAlert(let code, let end):
+        var refusal = Refusal(.upstreamUnreachable, "the upstream answered with alert \(code)")
+        refusal.alert = Array(reader.held(releasedDown..<end))
+        throw refusal
+      case .noCertificate:
+        throw Refusal(.anonymousSuite, "the upstream chose a suite without certificate", method: .inBand)
+      case .refused(let refusal):
+        throw Refusal(refusal, from: "upstream")
+      }
+    }
+  }
+
+  private func receiveFlight(_ reader: inout ServerFlightReader) async throws(Refusal) -> ServerFlightReader.Event {
+    let bytes: [UInt8]
+    do {
+      bytes = try await upstream.receive(max: Self.readSize, deadline: deadline, watching: client)
+    } catch {
+      throw Refusal(upstream: error)
+    }
+    guard !bytes.isEmpty else { throw Refusal(.upstreamUnreachable, "the upstream closed inside its flight") }
+    return reader.receive(bytes.span)
+  }
+
+  /// A HelloRetryRequest carries no key: it passes to the client, whose second hello has to name the same server.
+  private mutating func passRetry(
+    _ retry: ServerHello, _ reader: inout ServerFlightReader, answering first: ClientHello, sentUp: inout Int
+  ) async throws(Refusal) -> ClientHello {
+    do {
+      try await client.send(Array(reader.held(releasedDown..<retry.end)), deadline: deadline)
+    } catch {
+      throw Refusal(client: error)
+    }
+    releasedDown = retry.end
+    let second = try await readSecondHello(after: first)
+    guard second.serverName == first.serverName else {
+      throw Refusal(.sniMismatch, "the second ClientHello names another server than the first")
+    }
+    let bytes = (second.changeCipherSpec == nil ? [] : Self.changeCipherSpec) + second.records
+    try await sendUp(bytes)
+    sentUp += bytes.count
+    return second
+  }
+
+  /// The one form this record has (RFC 8446 appendix D.4).
+  private static let changeCipherSpec: [UInt8] = [20, 3, 3, 0, 1, 1]
+
+  private mutating func readSecondHello(after first: ClientHello) async throws(Refusal) -> ClientHello {
+    var reader = ClientHelloReader(after: first)
+    var event = reader.receive(surplus.span)
+    while true {
+      switch event {
+      case .hello(let hello):
+        surplus = Array(reader.surplus)
+        return hello
+      case .refused(let refusal): throw Refusal(refusal, from: "client")
+      case .incomplete:
+        let bytes: [UInt8]
+        do {
+          bytes = try await client.receive(max: Self.readSize, deadline: deadline)
+        } catch {
+          throw Refusal(client: error)
+        }
+        guard !bytes.isEmpty else { throw Refusal(.notTLS, "the client closed instead of sending its second hello") }
+        event = reader.receive(bytes.span)
+      }
+    }
+  }
+
+  // MARK: The verdict
+
+  /// Asks the decision; and asks anew if the rules changed while the handshake was under way.
+  private func judgeWithRulesOfNow(_ finding: Finding) -> Verdict {
+    let current = worker.rules.current
+    guard current !== rules else { return decision.judge(finding.evidence, method: finding.method) }
+    let fresh = current.policy.decide(decision.authority, at: .now)
+    return fresh.judge(finding.evidence, method: finding.method)
+  }
+}

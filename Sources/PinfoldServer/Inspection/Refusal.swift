@@ -1,0 +1,53 @@
+import PinfoldLoop
+import PinfoldModel
+import PinfoldTLS
+import PinfoldWire
+
+/// The end of an inspection that does not allow: a verdict on its way up, thrown so that what follows a refusal cannot
+/// be reached by accident.
+struct Refusal: Error {
+  let verdict: Verdict
+  /// The upstream's own fatal alert record, which the client should read instead of ours.
+  var alert: [UInt8] = []
+
+  init(_ reason: Reason, _ detail: String = "", method: VerificationMethod = .none) {
+    // A reason that allows cannot become a refusal; such a mistake has to stay a refusal.
+    verdict = Verdict(reason.allows ? .internalError : reason, method: method, detail: detail)
+  }
+
+  init(_ verdict: Verdict) {
+    self.verdict = verdict.allows ? Verdict(.internalError, method: verdict.method) : verdict
+  }
+
+  init(_ refusal: HandshakeRefusal, from side: StaticString) {
+    self.init(refusal.reason, "\(refusal.detail) (\(side), offset \(refusal.offset))")
+  }
+
+  /// An error while bytes of the client were awaited.
+  init(client error: IOError) {
+    switch error {
+    case .timedOut: self.init(.handshakeTimeout, "the client sent no whole ClientHello in time")
+    case .cancelled: self.init(.limitReached, "draining")
+    default: self.init(.notTLS, "the client went away before its ClientHello was whole: \(error.text)")
+    }
+  }
+
+  /// An error while bytes went to or came from the upstream.
+  init(upstream error: IOError) {
+    switch error {
+    case .timedOut: self.init(.handshakeTimeout, "the upstream's flight was not whole in time")
+    case .cancelled: self.init(.limitReached, "draining")
+    case .hungUp: self.init(.handshakeTimeout, "the client went away before the verdict")
+    case .descriptorsExhausted: self.init(.limitReached, error.text)
+    default: self.init(.upstreamUnreachable, "the upstream's connection ended inside its flight: \(error.text)")
+    }
+  }
+
+  /// Certificates that cannot be judged.
+  init(_ error: TLSError, method: VerificationMethod) {
+    switch error {
+    case .unreadable, .tooLarge: self.init(.malformedHandshake, error.description, method: method)
+    default: self.init(.internalError, error.description, method: method)
+    }
+  }
+}

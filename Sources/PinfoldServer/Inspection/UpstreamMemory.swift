@@ -1,0 +1,29 @@
+import PinfoldModel
+import Synchronization
+
+/// Remembers which upstreams answered with TLS 1.2 or older last time, so that no second connection is dialled to them
+/// ahead of a probe that will not be needed.
+///
+/// A wrong memory costs strength for one tunnel, never a verdict: a TLS 1.3 answer that was not expected is probed
+/// after the fact, and remembered.
+final class UpstreamMemory: Sendable {
+  /// Hosts remembered at most; beyond it everything is forgotten, which costs one connection per host.
+  private static let limit = 4096
+
+  private let older = Mutex<Set<Authority>>([])
+
+  func answersOlder(_ authority: Authority) -> Bool {
+    older.withLock { $0.contains(authority) }
+  }
+
+  func note(_ authority: Authority, answeredTLS13: Bool) {
+    older.withLock { hosts in
+      if answeredTLS13 {
+        hosts.remove(authority)
+      } else if !hosts.contains(authority) {
+        if hosts.count >= Self.limit { hosts.removeAll() }
+        hosts.insert(authority)
+      }
+    }
+  }
+}

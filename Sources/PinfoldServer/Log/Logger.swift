@@ -1,0 +1,106 @@
+package import PinfoldConfig
+package import PinfoldLoop
+package import PinfoldTelemetry
+import Synchronization
+
+/// Writes log lines to standard error from a thread of its own, so that a reader that stalls never stalls a tunnel.
+///
+/// Lines wait in a bounded buffer; those that find it full are dropped, and the next line written says how many.
+package final class Logger: Sendable {
+  /// Bytes that may wait to be written: some thousands of lines.
+  private static let capacity = 1 << 20
+
+  private struct State {
+    var waiting: [UInt8] = []
+    var dropped = 0
+    var isScheduled = false
+  }
+
+  private let state = Mutex(State())
+  private let level: Atomic<UInt8>
+  private let format: LineFormat
+  private let thread: LoopThread
+
+  /// - Throws: when no thread can be had.
+  package init(level: Severity, format: LineFormat) throws(IOError) {
+    self.level = Atomic(level.number)
+    self.format = format
+    thread = try LoopThread(name: "log", loop: try EventLoop())
+  }
+
+  /// Whether lines of this level are written. Ask before a line is put together on a busy path.
+  package func takes(_ level: Severity) -> Bool { level.number >= self.level.load(ordering: .relaxed) }
+
+  /// Lines below this level are not written from now on.
+  package func setLevel(_ level: Severity) { self.level.store(level.number, ordering: .relaxed) }
+
+  /// Writes a line if its level is taken.
+  package func write(_ event: LogEvent) {
+    guard takes(event.level) else { return }
+    append(event.render(format, at: .now))
+  }
+
+  package func write(_ level: Severity, _ message: StaticString, _ fields: [LogEvent.Field] = []) {
+    write(LogEvent(level, message, fields))
+  }
+
+  private func append(_ line: [UInt8]) {
+    let mustSchedule = state.withLock { state in
+      guard state.waiting.count + line.count <= Self.capacity else {
+        state.dropped += 1
+        return false
+      }
+      state.waiting.append(contentsOf: line)
+      defer { state.isScheduled = true }
+      return !state.isScheduled
+    }
+    if mustSchedule { thread.loop.execute { [self] in flush() } }
+  }
+
+  /// Writes what is waiting. Runs on the logger's own thread.
+  private func flush() {
+    let (bytes, dropped) = state.withLock { state in
+      defer { state = State() }
+      return (state.waiting, state.dropped)
+    }
+    StandardError.write(bytes)
+    guard dropped > 0 else { return }
+    let event = LogEvent(.warning, "log lines were dropped", [.init("count", .integer(Int64(dropped)))])
+    StandardError.write(event.render(format, at: .now))
+  }
+
+  /// Writes what is waiting and ends the thread. To be called once, at the very end.
+  package func finish() {
+    thread.stop()
+    flush()
+  }
+}
+
+extension Severity {
+  fileprivate var number: UInt8 {
+    switch self {
+    case .debug: 0
+    case .info: 1
+    case .warning: 2
+    case .error: 3
+    }
+  }
+}
+
+extension Severity {
+  /// The level of the configuration.
+  package init(_ level: LogSection.Level) {
+    self = Self(rawValue: level.rawValue) ?? .info
+  }
+}
+
+extension LineFormat {
+  /// The format of the configuration; `auto` is text for a person and JSON for everything else.
+  package init(_ format: LogSection.Format) {
+    switch format {
+    case .json: self = .json
+    case .text: self = .text
+    case .auto: self = StandardError.isTerminal ? .text : .json
+    }
+  }
+}

@@ -1,0 +1,35 @@
+package import PinfoldConfig
+import PinfoldLoop
+package import PinfoldPolicy
+package import PinfoldTLS
+
+/// Everything that is in force at one moment: configuration, policy, trusted authorities. Immutable; a reload makes
+/// another one and swaps it whole, so that no tunnel ever sees half of a change.
+package final class Rules: Sendable {
+  package let configuration: Configuration
+  package let policy: PolicySnapshot
+  package let verifier: ChainVerifier
+  let destinations: DestinationGuard
+  let clients: ClientList
+  /// Tunnels at a time over all workers.
+  let tunnelLimit: Int
+
+  package init(configuration: Configuration, policy: PolicySnapshot, trusting authorities: TrustStore) {
+    self.configuration = configuration
+    self.policy = policy
+    verifier = ChainVerifier(trusting: authorities)
+    destinations = configuration.destinationGuard
+    clients = configuration.clientList
+    tunnelLimit = Self.limit(configuration)
+  }
+
+  /// `limits.tunnels`, or what the limit of open descriptors allows when each tunnel takes two and some are kept for
+  /// everything else.
+  private static func limit(_ configuration: Configuration) -> Int {
+    let configured = configuration.limits.tunnels
+    return configured > 0 ? configured : max(1, (Descriptors.limit - reservedDescriptors) / 2)
+  }
+
+  /// Descriptors for listeners, loops, the admin port, files, and the probes of tunnels that are opening.
+  private static let reservedDescriptors = 128
+}

@@ -1,0 +1,71 @@
+package import PinfoldConfig
+import PinfoldModel
+import PinfoldPolicy
+package import PinfoldSupply
+import PinfoldTLS
+
+/// Reads the rules from where the operator wrote them: configuration file, environment, bundles, trusted authorities.
+package struct RulesLoader: Sendable {
+  /// What was read, with what the next reading has to know of it.
+  package struct Loaded: Sendable {
+    package let rules: Rules
+    /// `nil` when the configuration names no bundle.
+    package let keeper: PolicyKeeper?
+    /// How the bundles fared; `nil` when the configuration names none.
+    package let report: PolicyKeeper.Report?
+  }
+
+  /// The configuration file.
+  package let path: String
+  private let environment: [String: String]
+
+  package init(path: String, environment: [String: String]) {
+    self.path = path
+    self.environment = environment
+  }
+
+  /// Reads everything for the first time. Bundles that are refused are no error: the report has them, and everything is
+  /// blocked. Throws for mistakes of the configuration, bundle files that do not exist among them.
+  package func load() throws(FileErrors) -> Loaded {
+    let configuration = try Configuration.load(path: path, environment: environment)
+    return try load(configuration, previous: nil)
+  }
+
+  /// Reads everything anew. What is in force stays so until a bundle is accepted that is newer.
+  func reload(after previous: Loaded) throws(FileErrors) -> Loaded {
+    let configuration = try Configuration.load(path: path, environment: environment)
+    return try load(configuration, previous: previous)
+  }
+
+  private func load(_ configuration: Configuration, previous: Loaded?) throws(FileErrors) -> Loaded {
+    let authorities: TrustStore
+    do throws(TLSError) {
+      if let file = configuration.tls.caFile {
+        authorities = try TrustStore(caFile: file)
+      } else {
+        authorities = try TrustStore()
+      }
+    } catch {
+      throw FileErrors(file: path, [Complaint(at: nil, path: "tls.ca_file", error.description)])
+    }
+    let local = configuration.localPolicy()
+    guard !configuration.policy.bundles.isEmpty else {
+      let policy = PolicySnapshot(.notConfigured, local: local)
+      return Loaded(
+        rules: Rules(configuration: configuration, policy: policy, trusting: authorities), keeper: nil, report: nil)
+    }
+    let source = try BundleSource(configuration.policy, file: path)
+    var keeper: PolicyKeeper
+    if let before = previous?.keeper {
+      keeper = PolicyKeeper(source: source, stateDirectory: configuration.stateDirectory, previous: before)
+    } else {
+      try source.requireFiles()
+      keeper = PolicyKeeper(source: source, stateDirectory: configuration.stateDirectory)
+    }
+    let report = keeper.load(now: .now)
+    let policy = PolicySnapshot(keeper.standing, local: local)
+    return Loaded(
+      rules: Rules(configuration: configuration, policy: policy, trusting: authorities), keeper: keeper,
+      report: report)
+  }
+}

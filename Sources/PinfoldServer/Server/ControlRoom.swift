@@ -1,0 +1,52 @@
+import PinfoldConfig
+import PinfoldLoop
+import PinfoldModel
+
+/// The control loop and what lives on it: the admin port and the clock of a drain.
+///
+/// `@unchecked Sendable`: its variables are touched on the loop's thread only, or before that thread runs.
+final class ControlRoom: @unchecked Sendable {
+  /// How often a drain looks whether it is over.
+  private static let drainStep = Duration.milliseconds(50)
+  /// Time for cancelled tunnels to write their lines.
+  private static let lastWords = Duration.seconds(2)
+
+  let loop: EventLoop
+  private var site: HTTPServer?
+  private var drainTimer: LoopTimer?
+
+  init(loop: EventLoop) { self.loop = loop }
+
+  /// Opens the admin port.
+  func serve(_ pages: AdminSite, on address: SocketAddress) throws(StartError) -> Endpoint {
+    do throws(IOError) {
+      let socket = try ListeningSocket(.tcp(address), sharing: false)
+      let endpoint = socket.endpoint
+      site = try HTTPServer(socket, loop: loop) { pages.answer($0) }
+      return endpoint
+    } catch {
+      throw .cannotListen(address: address.text, error)
+    }
+  }
+
+  /// Waits until no tunnel is open, at most `limit`; then calls `cancel`, and `over` at the end in any case.
+  func watchDrain(
+    of tunnels: TunnelCount, limit: Duration, cancel: @escaping @Sendable () -> Void,
+    over: @escaping @Sendable () -> Void
+  ) {
+    loop.preconditionOnLoop()
+    let end = loop.deadline(after: limit)
+    var isCancelled = false
+    drainTimer = LoopTimer(loop: loop, after: .zero, every: Self.drainStep) { [unowned self] in
+      let now = loop.now
+      if tunnels.count == 0 || now >= end.advanced(by: Self.lastWords) {
+        drainTimer?.cancel()
+        drainTimer = nil
+        over()
+      } else if now >= end, !isCancelled {
+        isCancelled = true
+        cancel()
+      }
+    }
+  }
+}

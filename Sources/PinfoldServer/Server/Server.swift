@@ -1,0 +1,147 @@
+import FoundationEssentials
+import PinfoldConfig
+package import PinfoldLoop
+import PinfoldModel
+import PinfoldTelemetry
+import Synchronization
+
+/// The running proxy: its workers, its control loop, its admin port.
+///
+/// Threads: one per worker, one for control (admin port, drain), one for reloads, one for the log. Nothing is accepted
+/// before everything is bound.
+package final class Server: Sendable {
+  private let services: Services
+  private let workers: [Worker]
+  private let threads: [LoopThread]
+  private let control: ControlRoom
+  private let controlThread: LoopThread
+  private let reloadThread: LoopThread
+  private let reloader: Reloader
+  private let stopped = Mutex<(isOver: Bool, tell: (@Sendable () -> Void)?)>((false, nil))
+
+  /// Where the proxy listens, with the ports the system chose.
+  package let listening: [Endpoint]
+  /// Where the admin port listens.
+  package let admin: Endpoint
+
+  /// Starts serving.
+  ///
+  /// - Parameters:
+  ///   - loader: reads the rules at each reload.
+  ///   - loaded: what it read at first.
+  package init(_ loader: RulesLoader, _ loaded: RulesLoader.Loaded, log: Logger) throws(StartError) {
+    let configuration = loaded.rules.configuration
+    let count = configuration.workers > 0 ? configuration.workers : ProcessInfo.processInfo.activeProcessorCount
+    let services = Services(rules: RulesInForce(loaded.rules), metrics: Metrics(), log: log)
+    services.label(loaded.rules.policy)
+    let history = ReloadHistory()
+    do {
+      workers = try (0..<count).map { number throws(IOError) in
+        try Worker(number, loop: try EventLoop(), services: services)
+      }
+      control = ControlRoom(loop: try EventLoop())
+    } catch {
+      throw .system(error)
+    }
+    listening = try Self.listen(configuration.listen, workers, services)
+    let site = AdminSite(
+      services: services, history: history, workers: count, listen: listening.map(\.text), started: .now)
+    admin = try control.serve(site, on: configuration.admin)
+    services.ownListeners.add(listening + [admin])
+    reloader = Reloader(loader, loaded, services: services, history: history)
+    self.services = services
+    do {
+      threads = try workers.enumerated().map { number, worker throws(IOError) in
+        try LoopThread(name: "worker-\(number)", loop: worker.loop)
+      }
+      controlThread = try LoopThread(name: "control", loop: control.loop)
+      reloadThread = try LoopThread(name: "reload", loop: try EventLoop())
+    } catch {
+      throw .system(error)
+    }
+  }
+
+  /// Every worker listens on every TCP address, the kernel spreads connections over them (SO_REUSEPORT); a UNIX socket
+  /// has one file and so one worker.
+  private static func listen(
+    _ addresses: [ListenAddress], _ workers: [Worker], _ services: Services
+  ) throws(StartError) -> [Endpoint] {
+    var endpoints: [Endpoint] = []
+    for address in addresses {
+      var endpoint = Endpoint(address)
+      for (number, worker) in workers.enumerated() {
+        if number > 0, case .unix = endpoint { break }
+        do throws(IOError) {
+          let socket = try ListeningSocket(endpoint, sharing: number > 0)
+          endpoint = socket.endpoint
+          try worker.listen(on: socket)
+        } catch {
+          throw .cannotListen(address: address.text, error)
+        }
+      }
+      endpoints.append(endpoint)
+    }
+    return endpoints
+  }
+
+  // MARK: Reload
+
+  /// Reads configuration and policy anew; what is bad changes nothing and is said in log, metric and status.
+  package func reload() {
+    reloadThread.loop.execute { [reloader] in reloader.run() }
+  }
+
+  // MARK: Ending
+
+  /// Stops accepting, lets open tunnels end for `limits.drain_seconds`, then ends the rest. Asked a second time, it ends
+  /// them at once. `whenStopped` is told.
+  package func drain() {
+    guard services.beginDraining() else { return cancelTunnels() }
+    services.log.write(.info, "draining", [.init("tunnels", .integer(Int64(services.tunnels.count)))])
+    for worker in workers { worker.loop.execute { worker.stopListening() } }
+    let limit = Duration.seconds(services.rules.current.configuration.limits.drainSeconds)
+    control.loop.execute { [self] in
+      control.watchDrain(of: services.tunnels, limit: limit, cancel: cancelTunnels, over: finish)
+    }
+  }
+
+  private func cancelTunnels() {
+    for worker in workers { worker.loop.execute { worker.cancelTunnels() } }
+  }
+
+  private func finish() {
+    let tell = stopped.withLock { state in
+      state.isOver = true
+      return state.tell
+    }
+    tell?()
+  }
+
+  /// Has `body` called once the drain is over, from any thread; at once if it is over already.
+  package func whenStopped(_ body: @escaping @Sendable () -> Void) {
+    let isOver = stopped.withLock { state in
+      state.tell = body
+      return state.isOver
+    }
+    if isOver { body() }
+  }
+
+  /// Ends all threads. To be called once, after `whenStopped`, from a thread that is none of them.
+  package func stop() {
+    for thread in threads { thread.stop() }
+    reloadThread.stop()
+    controlThread.stop()
+    services.log.write(.info, "stopped")
+    services.log.finish()
+  }
+}
+
+extension Endpoint {
+  /// The address of the configuration.
+  init(_ address: ListenAddress) {
+    switch address {
+    case .socket(let address): self = .tcp(address)
+    case .unix(let path): self = .unix(path)
+    }
+  }
+}

@@ -1,0 +1,17 @@
+package import PinfoldLoop
+
+/// Why the server could not start.
+package enum StartError: Error, Sendable {
+  /// An address cannot be listened on.
+  case cannotListen(address: String, IOError)
+  /// The system gave no thread, loop or descriptor.
+  case system(IOError)
+
+  /// A sentence that names the place.
+  package var text: String {
+    switch self {
+    case .cannotListen(let address, let error): "cannot listen on \(address): \(error.text)"
+    case .system(let error): "cannot start: \(error.text)"
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import PinfoldConfig
+import PinfoldLoop
+import PinfoldModel
+import PinfoldPolicy
+import PinfoldWire
+
+extension Tunnel {
+  /// Resolves and dials the upstream. Every resolved address passes the destination guard before it is dialled, so that
+  /// no answer of a resolver leads where the host itself may not.
+  func dial(_ decision: Decision, _ rules: Rules) async throws(TunnelFailure) -> StreamSocket {
+    let deadline = worker.loop.deadline(after: .seconds(rules.configuration.limits.connectSeconds))
+    let fixed = rules.configuration.destinations.resolve[decision.authority]
+    let addresses: [IPAddress]
+    if let fixed { addresses = [fixed.address] } else { addresses = try await resolve(decision.authority, deadline) }
+    let port = fixed?.port ?? decision.authority.port
+    do {
+      return try await Dialer.connect(
+        to: addresses, port: port, loop: worker.loop, deadline: deadline, watching: client,
+        permits: { isAllowed($0, port, decision, rules) })
+    } catch {
+      switch error {
+      case .prohibited: throw .policy(.destinationDenied)
+      case .failed(.timedOut): throw .connectTimeout
+      case .failed(.refused): throw .connectionRefused
+      case .failed(.descriptorsExhausted): throw .tunnelLimit(retryAfterSeconds: 1)
+      case .failed(.cancelled): throw .draining
+      case .failed: throw .unreachable
+      }
+    }
+  }
+
+  private func resolve(_ authority: Authority, _ deadline: Deadline) async throws(TunnelFailure) -> [IPAddress] {
+    do {
+      return try await worker.resolver.resolve(authority.host, deadline: deadline)
+    } catch {
+      switch error {
+      case .timedOut: throw .dnsTimeout
+      case .overloaded: throw .tunnelLimit(retryAfterSeconds: 1)
+      case .notFound, .failed: throw .dnsError
+      }
+    }
+  }
+
+  private func isAllowed(_ address: IPAddress, _ port: UInt16, _ decision: Decision, _ rules: Rules) -> Bool {
+    rules.destinations.verdict(
+      address, port: port, pinned: decision.isPinned, ownListeners: worker.services.ownListeners.all,
+      ownAddresses: worker.services.ownAddresses
+    ).isAllowed
+  }
+}

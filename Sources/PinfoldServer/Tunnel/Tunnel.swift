@@ -1,0 +1,109 @@
+import PinfoldConfig
+import PinfoldLoop
+import PinfoldModel
+import PinfoldPolicy
+import PinfoldTelemetry
+import PinfoldWire
+
+/// One CONNECT tunnel, from its first byte to its account. Read `serve` from top to bottom: it is the whole story.
+struct Tunnel {
+  let worker: Worker
+  let client: StreamSocket
+
+  /// Serves the tunnel. Never throws: whatever goes wrong ends in a refusal, a count and a line.
+  ///
+  /// Returns when relaying begins, so that a tunnel that lives long costs no task; its account is closed then by the
+  /// relay's end.
+  func run() async {
+    var account = TunnelAccount(id: worker.requestIDs.make(), client: client.peerAddress, started: worker.loop.now)
+    let isRelaying = await serve(&account)
+    if !isRelaying { worker.close(account, client) }
+  }
+
+  private func serve(_ account: inout TunnelAccount) async -> Bool {
+    let rules = worker.rules.current
+    guard let (request, early) = await readHead(&account) else { return false }
+    account.authority = request.authority
+    let decision = rules.policy.decide(request.authority, at: .now)
+    account.decision = decision
+
+    let upstream: StreamSocket
+    do throws(TunnelFailure) {
+      try admit(decision, rules)
+      upstream = try await dial(decision, rules)
+    } catch {
+      await refuse(error, &account)
+      return false
+    }
+    account.upstream = upstream.peerAddress
+
+    let admission: Inspection.Admission
+    do throws(Refusal) {
+      admission = try await inspect(decision, rules, upstream, early, &account)
+    } catch {
+      await refuse(error, &account)
+      return false
+    }
+    account.verdict = admission.verdict
+    account.judged = worker.loop.now
+    worker.count(account)
+    return await relay(admission, rules, &account)
+  }
+
+  /// Everything between the 200 and an allow. The upstream is closed when this throws.
+  private func inspect(
+    _ decision: Decision, _ rules: Rules, _ upstream: StreamSocket, _ early: [UInt8], _ account: inout TunnelAccount
+  ) async throws(Refusal) -> Inspection.Admission {
+    let deadline = worker.loop.deadline(after: .seconds(rules.configuration.limits.handshakeSeconds))
+    do {
+      try await client.send(ProxyReply.established, deadline: deadline)
+    } catch {
+      upstream.close()
+      throw Refusal(client: error)
+    }
+    account.opened = worker.loop.now
+    if decision.action == .tunnel {
+      return Inspection.Admission(verdict: decision.judgeUnseen(), upstream: upstream, up: early)
+    }
+    guard let address = upstream.peerAddress else {
+      upstream.close()
+      throw Refusal(.internalError, "the upstream has no address")
+    }
+    var inspection = Inspection(
+      worker: worker, rules: rules, decision: decision, client: client, address: address, upstream: upstream,
+      deadline: deadline, surplus: early)
+    do throws(Refusal) {
+      let admission = try await inspection.run()
+      account.probe = inspection.probe
+      return admission
+    } catch {
+      account.probe = inspection.probe
+      account.alertVersion = inspection.alertVersion
+      inspection.upstream.close()
+      throw error
+    }
+  }
+
+  /// Passes on what was held back, then everything else until both sides are done. False when it ended before that.
+  private func relay(_ admission: Inspection.Admission, _ rules: Rules, _ account: inout TunnelAccount) async -> Bool {
+    let upstream = admission.upstream
+    account.up = UInt64(admission.alreadyUp + admission.up.count)
+    account.down = UInt64(admission.alreadyDown + admission.down.count)
+    let idle = Duration.seconds(rules.configuration.limits.idleSeconds)
+    do {
+      let deadline = worker.loop.deadline(after: idle)
+      if !admission.down.isEmpty { try await client.send(admission.down, deadline: deadline) }
+      if !admission.up.isEmpty { try await upstream.send(admission.up, deadline: deadline) }
+    } catch {
+      upstream.close()
+      return false
+    }
+    Relay.start(client: client, upstream: upstream, idle: idle) { [worker, client, account] result in
+      var account = account
+      account.up += result.bytesUp
+      account.down += result.bytesDown
+      worker.close(account, client)
+    }
+    return true
+  }
+}

@@ -1,0 +1,65 @@
+import PinfoldLoop
+import PinfoldModel
+import PinfoldPolicy
+import PinfoldTelemetry
+import PinfoldWire
+
+/// What is written down about one tunnel, filled in as it goes; at its end it becomes the decision line.
+struct TunnelAccount: Sendable {
+  let id: RequestID
+  let client: SocketAddress?
+  let started: Deadline
+  var authority: Authority?
+  var decision: Decision?
+  var upstream: SocketAddress?
+  var probe: ProbeKind?
+  /// When the client could begin its handshake, and when the verdict on it was there.
+  var opened: Deadline?
+  var judged: Deadline?
+  var verdict = Verdict(.internalError)
+  var up: UInt64 = 0
+  var down: UInt64 = 0
+  /// The record version an alert to this client has to have.
+  var alertVersion = TLSVersion.tls12
+  /// Whether the client left before it asked for anything: then there is nothing to account for.
+  var isSilent = false
+
+  init(id: RequestID, client: SocketAddress?, started: Deadline) {
+    self.id = id
+    self.client = client
+    self.started = started
+  }
+
+  /// The `host` label: hosts that no rule speaks of share one.
+  var hostLabel: HostLabel {
+    guard let decision, decision.isPinned else { return .unpinned }
+    return .pinned(decision.authority.host.text)
+  }
+
+  /// From the 200 to the verdict, in nanoseconds; `nil` before there is one.
+  var verdictNanoseconds: UInt64? {
+    guard let opened, let judged else { return nil }
+    return judged.nanoseconds &- opened.nanoseconds
+  }
+
+  /// The line for the log, written at `now`.
+  func line(at now: Deadline) -> DecisionLine {
+    let host: LogValue = authority.map { .text($0.text) } ?? .text("")
+    var line = DecisionLine(
+      id: id, client: client?.text ?? "unix", host: host, verdict: verdict,
+      milliseconds: Self.milliseconds(now.nanoseconds &- started.nanoseconds),
+      policyVersion: decision?.policyVersion ?? 0)
+    line.rule = decision?.rulePattern
+    line.source = decision?.source.rawValue
+    line.mode = decision?.state.rawValue
+    line.wouldRefuse = verdict.allows && !verdict.reason.isSuccess
+    line.upstream = upstream
+    line.probe = probe
+    line.verdictMilliseconds = verdictNanoseconds.map(Self.milliseconds)
+    line.bytesUp = up
+    line.bytesDown = down
+    return line
+  }
+
+  private static func milliseconds(_ nanoseconds: UInt64) -> Double { Double(nanoseconds) / 1e6 }
+}

@@ -1,0 +1,65 @@
+import PinfoldConfig
+import PinfoldLoop
+import PinfoldModel
+import PinfoldPolicy
+import PinfoldTLS
+import PinfoldTelemetry
+import Synchronization
+
+/// What all workers share. Every part is safe from any thread.
+final class Services: Sendable {
+  let rules: RulesInForce
+  let metrics: Metrics
+  let log: Logger
+  let probes = ProbeClient()
+  let probeReuse = ProbeReuse()
+  let upstreams = UpstreamMemory()
+  let tunnels = TunnelCount()
+  /// Drawn once per process; part of every request id.
+  let processTag = UInt32.random(in: 0..<(1 << 20))
+  /// Where this process listens, and the machine's own addresses: no tunnel leads back here.
+  let ownListeners = OwnListeners()
+  let ownAddresses = NetworkInterfaces.addresses()
+  /// Ports of rules that are for one port only, by labelled host.
+  private let rulePorts = Mutex<[String: UInt16]>([:])
+  private let draining = Atomic<Bool>(false)
+
+  init(rules: RulesInForce, metrics: Metrics, log: Logger) {
+    self.rules = rules
+    self.metrics = metrics
+    self.log = log
+  }
+
+  /// What the gauges show of one labelled host. Pins are looked up for port 443, or for the port of the rule by which
+  /// the host was seen.
+  func sample(of host: String, _ policy: PolicySnapshot, at now: Timestamp) -> HostSample? {
+    guard let name = HostName(host) else { return nil }
+    let decision = policy.decide(Authority(host: name, port: rulePorts.withLock { $0[host] } ?? 443), at: now)
+    guard decision.isPinned else { return nil }
+    return HostSample(state: .init(rawValue: decision.state.rawValue), pinsExpiry: decision.expiresAt)
+  }
+
+  /// Puts new rules into force.
+  func take(_ new: Rules) {
+    label(new.policy)
+    log.setLevel(Severity(new.configuration.log.level))
+    rules.replace(with: new)
+  }
+
+  /// Gives the hosts that rules name exactly their metric labels.
+  func label(_ policy: PolicySnapshot) {
+    guard let table = policy.document?.table else { return }
+    let exact = table.rules.lazy.filter { $0.reach == .exact }.prefix(Metrics.hostLimit)
+    for rule in exact {
+      guard let authority = Authority(rule.pattern, defaultPort: 443) else { continue }
+      metrics.label([authority.host.text])
+      if let port = rule.port { rulePorts.withLock { $0[authority.host.text] = port } }
+    }
+  }
+
+  /// Whether the process is ending: no new tunnels.
+  var isDraining: Bool { draining.load(ordering: .relaxed) }
+
+  /// Returns whether this call began the drain.
+  func beginDraining() -> Bool { !draining.exchange(true, ordering: .relaxed) }
+}
