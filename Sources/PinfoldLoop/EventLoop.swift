@@ -20,6 +20,9 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {  // One threa
   /// Bytes a socket can be read into without a buffer of its own: 64 KiB holds four full TLS records.
   static let scratchSize = 65_536
 
+  /// Generations of jobs run between two looks at the events. Most end after two.
+  private static let maximalRounds = 8
+
   /// The libevent base (event_base_new_with_config). Owned; never locked, since one thread uses it.
   let base: OpaquePointer
   /// Lent to whoever reads on this thread, for as long as no other code of the loop can run.
@@ -153,8 +156,9 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {  // One threa
     local.append(contentsOf: taken)
   }
 
+  /// Runs what is queued and what that enqueues, but not for ever: events are to have their turn.
   private func runLocal() {
-    while !local.isEmpty {
+    for _ in 0..<Self.maximalRounds where !local.isEmpty {
       swap(&local, &running)
       for work in running {
         switch work {

@@ -103,11 +103,11 @@ package final class HTTPServer {
     for (name, value) in response.fields + [("Content-Type", response.contentType), ("Cache-Control", "no-store")] {
       unsafe _ = evhttp_add_header(headers, name, value)
     }
-    if unsafe evhttp_request_get_command(request) == EVHTTP_REQ_HEAD {
-      unsafe _ = evhttp_add_header(headers, "Content-Length", String(response.body.count))
-    }
+    // evhttp sends what it is given even for HEAD, so it gets the length alone.
+    let isHead = unsafe evhttp_request_get_command(request) == EVHTTP_REQ_HEAD
+    unsafe _ = evhttp_add_header(headers, "Content-Length", String(response.body.count))
     let body = unsafe evbuffer_new()
-    unsafe _ = response.body.withUnsafeBytes { unsafe evbuffer_add(body, $0.baseAddress, $0.count) }
+    if !isHead { unsafe _ = response.body.withUnsafeBytes { unsafe evbuffer_add(body, $0.baseAddress, $0.count) } }
     unsafe evhttp_send_reply(request, Int32(clamping: response.status), nil, body)
     unsafe evbuffer_free(body)
   }

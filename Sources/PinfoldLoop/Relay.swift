@@ -109,15 +109,15 @@ package final class Relay: TimerEntry, Resumable {
     let upward = up.turn(
       from: client, to: upstream, loop: loop, trustsShortReads: !client.peerFinished && !down.isDone)
     switch upward {
-    case .sourceFailed: return fail(.client)
-    case .sinkFailed: return fail(.upstream)
+    case .sourceFailed: return finish(.reset(.client))
+    case .sinkFailed: return failWriting(to: .upstream)
     case .waiting, .again, .done: break
     }
     let downward = down.turn(
       from: upstream, to: client, loop: loop, trustsShortReads: !upstream.peerFinished && !up.isDone)
     switch downward {
-    case .sourceFailed: return fail(.upstream)
-    case .sinkFailed: return fail(.client)
+    case .sourceFailed: return finish(.reset(.upstream))
+    case .sinkFailed: return failWriting(to: .client)
     case .waiting, .again, .done: break
     }
     if up.isDone, down.isDone { return finish(.finished) }
@@ -150,10 +150,14 @@ package final class Relay: TimerEntry, Resumable {
   // MARK: Ending
 
   /// What the failed side had sent before is still worth delivering: a server may answer and reset.
-  private func fail(_ side: Side) {
+  private func failWriting(to side: Side) {
     switch side {
-    case .client: _ = up.turn(from: client, to: upstream, loop: loop, trustsShortReads: false)
-    case .upstream: _ = down.turn(from: upstream, to: client, loop: loop, trustsShortReads: false)
+    case .client:
+      client.mayRead = true
+      _ = up.turn(from: client, to: upstream, loop: loop, trustsShortReads: false, passesEnd: false)
+    case .upstream:
+      upstream.mayRead = true
+      _ = down.turn(from: upstream, to: client, loop: loop, trustsShortReads: false, passesEnd: false)
     }
     finish(.reset(side))
   }

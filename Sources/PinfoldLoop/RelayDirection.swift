@@ -42,8 +42,10 @@ struct RelayDirection {
   /// - Parameter trustsShortReads: a read that does not fill the buffer means that nothing is left, so that the read
   ///   that would answer EAGAIN can be left out. Not so when an end may lie behind the bytes: epoll reports both as one
   ///   edge.
+  /// - Parameter passesEnd: false for the last turn from a source that failed elsewhere: after its error was reported,
+  ///   reads answer "end of stream" although none was sent.
   mutating func turn(
-    from source: StreamSocket, to sink: StreamSocket, loop: EventLoop, trustsShortReads: Bool
+    from source: StreamSocket, to sink: StreamSocket, loop: EventLoop, trustsShortReads: Bool, passesEnd: Bool = true
   ) -> Outcome {
     if isDone { return .waiting }
     let start = byteCount
@@ -51,6 +53,7 @@ struct RelayDirection {
       guard flush(to: sink, loop) else { return .sinkFailed }
       if holdsBytes { return .waiting }
       if sourceEnded {
+        guard passesEnd else { return .waiting }
         release(loop)
         sink.shutdownWrite()
         isDone = true

@@ -2,7 +2,7 @@ internal import CLibevent
 internal import CLinux
 package import PinfoldModel
 
-/// A connected stream socket, bound to one loop and used on its thread only, by one task at a time.
+/// A connected stream socket, bound to one loop and used on its thread only, by one task at a time for each direction.
 ///
 /// Owns its descriptor. Every call is tried first; only when it would have to wait is the descriptor registered, once,
 /// edge-triggered for both directions, and the registration stays until `close`. An idle socket holds no buffer.
@@ -15,7 +15,15 @@ package final class StreamSocket: TimerEntry {
   }
 
   enum Interest {
-    case none, read, write
+    case read, write
+  }
+
+  /// A task that waits.
+  @safe
+  private struct Waiter {
+    let continuation: UnsafeContinuation<Wake, Never>
+    /// Nanoseconds of the monotonic clock.
+    let due: UInt64
   }
 
   /// What the neighbour in `watcher` wants to hear of this socket.
@@ -40,8 +48,8 @@ package final class StreamSocket: TimerEntry {
   var relay: Relay?
 
   private var registration: OpaquePointer?
-  private var waiter: UnsafeContinuation<Wake, Never>?
-  private var interest = Interest.none
+  private var reader: Waiter?
+  private var writer: Waiter?
   /// The socket whose wait also hears of this one. Set for the length of that wait only, during which it lives.
   private unowned(unsafe) var watcher: StreamSocket?
   private var watch = Watch.hangUp
@@ -84,7 +92,7 @@ package final class StreamSocket: TimerEntry {
     unsafe registration = nil
     if reset { pinfold_close_reset(descriptor) } else { pinfold_close(descriptor) }
     descriptor = -1
-    wake(.closed)
+    wakeAll(.closed)
   }
 
   /// Tells the peer that nothing more will come (FIN). Reading goes on. Errors mean the connection is gone anyway.
@@ -99,7 +107,7 @@ package final class StreamSocket: TimerEntry {
     loop.preconditionOnLoop()
     guard !isCancelled else { return }
     isCancelled = true
-    if let relay { relay.cancel() } else { wake(.cancelled) }
+    if let relay { relay.cancel() } else { wakeAll(.cancelled) }
   }
 
   // MARK: Waiting
@@ -107,7 +115,7 @@ package final class StreamSocket: TimerEntry {
   /// Waits for an edge of this kind.
   /// - Throws: `.timedOut`, `.cancelled`, `.closed`, or `.hungUp` when the watched socket's peer is gone.
   func wait(for interest: Interest, _ deadline: Deadline, watching other: StreamSocket?) async throws(IOError) {
-    precondition(!isWaiting && relay == nil, "two tasks wait on one socket")
+    precondition((interest == .read ? reader : writer) == nil && relay == nil, "two tasks wait for one thing")
     if isCancelled { throw .cancelled }
     try register()
     if let other {
@@ -128,7 +136,7 @@ package final class StreamSocket: TimerEntry {
   package static func waitReadable(
     _ first: StreamSocket, or second: StreamSocket, deadline: Deadline
   ) async throws(IOError) {
-    precondition(!first.isWaiting && !second.isWaiting, "two tasks wait on one socket")
+    precondition(first.reader == nil && second.reader == nil, "two tasks wait for one thing")
     if first.isCancelled || second.isCancelled { throw .cancelled }
     if first.mayRead || second.mayRead { return }
     try first.register()
@@ -162,12 +170,13 @@ package final class StreamSocket: TimerEntry {
     if !mayRead { try await wait(for: .read, deadline, watching: nil) }
   }
 
-  private var isWaiting: Bool { unsafe waiter != nil }
-
   private func suspend(_ continuation: UnsafeContinuation<Wake, Never>, _ interest: Interest, _ deadline: Deadline) {
-    unsafe waiter = continuation
-    self.interest = interest
-    schedule(due: deadline.nanoseconds)
+    let waiter = unsafe Waiter(continuation: continuation, due: deadline.nanoseconds)
+    switch interest {
+    case .read: reader = waiter
+    case .write: writer = waiter
+    }
+    schedule(due: min(reader?.due ?? .max, writer?.due ?? .max))
   }
 
   private static func check(_ wake: Wake) throws(IOError) {
@@ -180,15 +189,25 @@ package final class StreamSocket: TimerEntry {
     }
   }
 
-  private func wake(_ wake: Wake) {
-    if let continuation = unsafe waiter {
-      unsafe waiter = nil
-      interest = .none
-      due = .max
-      unsafe continuation.resume(returning: wake)
-    } else if wake == .closed || wake == .cancelled, let watcher = unsafe watcher {
-      watcher.wake(wake)
-    }
+  /// Ends both waits, or those that others make with this socket's help.
+  private func wakeAll(_ wake: Wake) {
+    wakeReader(wake)
+    wakeWriter(wake)
+    if let watcher = unsafe watcher { watcher.wakeAll(wake) }
+  }
+
+  private func wakeReader(_ wake: Wake) {
+    guard let waiter = reader else { return }
+    reader = nil
+    due = writer?.due ?? .max
+    unsafe waiter.continuation.resume(returning: wake)
+  }
+
+  private func wakeWriter(_ wake: Wake) {
+    guard let waiter = writer else { return }
+    writer = nil
+    due = reader?.due ?? .max
+    unsafe waiter.continuation.resume(returning: wake)
   }
 
   // MARK: Events
@@ -218,14 +237,13 @@ package final class StreamSocket: TimerEntry {
       relay.socketReady()
       return
     }
-    switch interest {
-    case .read where mayRead, .write where mayWrite: wake(.ready)
-    default: break
-    }
+    if mayRead { wakeReader(.ready) }
+    if mayWrite { wakeWriter(.ready) }
     if let watcher = unsafe watcher {
       switch watch {
-      case .readable where mayRead, .writable where mayWrite: watcher.wake(.ready)
-      case .hangUp where checkHangUp(): watcher.wake(.hungUp)
+      case .readable where mayRead: watcher.wakeReader(.ready)
+      case .writable where mayWrite: watcher.wakeWriter(.ready)
+      case .hangUp where checkHangUp(): watcher.wakeAll(.hungUp)
       default: break
       }
     }
@@ -246,7 +264,10 @@ package final class StreamSocket: TimerEntry {
   }
 
   override func timerFired() {
-    wake(.timedOut)
+    let now = loop.now.nanoseconds
+    if let due = reader?.due, due <= now { wakeReader(.timedOut) }
+    if let due = writer?.due, due <= now { wakeWriter(.timedOut) }
+    schedule(due: min(reader?.due ?? .max, writer?.due ?? .max))
   }
 }
 

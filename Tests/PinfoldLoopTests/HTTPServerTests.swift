@@ -1,0 +1,78 @@
+import PinfoldLoop
+import PinfoldModel
+import Testing
+
+/// Sends a request as bytes and reads what comes until the server closes.
+private func exchange(_ request: String) async throws -> String {
+  try await onLoop { loop in
+    let server = try HTTPServer(try ListeningSocket(.loopback), loop: loop) { request in
+      loop.preconditionOnLoop()
+      switch request.path {
+      case "/text": return HTTPResponse(text: "query \(request.query ?? "none"), accept \(request.accept ?? "none")\n")
+      case "/wait":
+        var response = HTTPResponse(status: 503, text: "not yet\n")
+        response.fields.append((name: "Retry-After", value: "1"))
+        return response
+      case "/large":
+        return HTTPResponse(status: 200, contentType: "x/y", body: [UInt8](repeating: 65, count: 2_000_000))
+      default: return HTTPResponse(status: 404, text: "nothing at \(request.path)\n")
+      }
+    }
+    let client = try await StreamSocket.connect(to: server.endpoint, loop: loop, deadline: loop.soon)
+    try await client.send(Array(request.utf8), deadline: loop.soon)
+    var answer: [UInt8] = []
+    while true {
+      let bytes = try await client.receive(max: 65_536, deadline: loop.soon)
+      if bytes.isEmpty { break }
+      answer += bytes
+    }
+    return String(decoding: answer, as: UTF8.self)
+  }
+}
+
+private func request(_ line: String, _ fields: [String] = []) -> String {
+  ([line, "Host: localhost", "Connection: close"] + fields + ["", ""]).joined(separator: "\r\n")
+}
+
+@Suite struct HTTPServerTests {
+  @Test func `GET is answered with status, type, length and body`() async throws {
+    let answer = try await exchange(request("GET /text?a=b HTTP/1.1", ["Accept: text/html"]))
+    #expect(answer.hasPrefix("HTTP/1.1 200 "))
+    #expect(answer.contains("Content-Type: text/plain; charset=utf-8\r\n"))
+    #expect(answer.contains("Content-Length: 28\r\n"))
+    #expect(answer.hasSuffix("\r\n\r\nquery a=b, accept text/html\n"))
+  }
+
+  @Test func `HEAD is answered as GET, without the body`() async throws {
+    let answer = try await exchange(request("HEAD /text HTTP/1.1"))
+    #expect(answer.hasPrefix("HTTP/1.1 200 "))
+    #expect(answer.contains("Content-Length: 24\r\n"))
+    #expect(answer.hasSuffix("\r\n\r\n"))
+  }
+
+  @Test func `the handler's status and fields are passed on`() async throws {
+    let answer = try await exchange(request("GET /wait HTTP/1.1"))
+    #expect(answer.hasPrefix("HTTP/1.1 503 "))
+    #expect(answer.contains("Retry-After: 1\r\n"))
+    #expect(try await exchange(request("GET /other HTTP/1.1")).hasPrefix("HTTP/1.1 404 "))
+  }
+
+  @Test func `a large body arrives whole`() async throws {
+    let answer = try await exchange(request("GET /large HTTP/1.1"))
+    #expect(answer.hasSuffix(String(repeating: "A", count: 2_000_000)))
+  }
+
+  @Test(
+    "Other methods, large heads and nonsense never reach the handler",
+    arguments: [
+      request("POST /text HTTP/1.1", ["Content-Length: 0"]), request("DELETE /text HTTP/1.1"),
+      request("GET /text HTTP/1.1", ["X: " + String(repeating: "a", count: HTTPServer.maximalHeadSize)]),
+      "NONSENSE\r\n\r\n",
+    ])
+  func refused(text: String) async throws {
+    let answer: String
+    do { answer = try await exchange(text) } catch IOError.reset { answer = "" }
+    #expect(!answer.hasPrefix("HTTP/1.1 200"))
+    #expect(!answer.contains("accept"))
+  }
+}

@@ -1,0 +1,113 @@
+import Testing
+
+@testable import PinfoldLoop
+
+@Suite struct TimerTests {
+  @Test(
+    "A sleep is never short and not much too long, even on a busy machine",
+    arguments: [0, 1, 5, 20, 100, 300])
+  func sleepIsAccurate(milliseconds: Int) async throws {
+    try await onLoop { loop in
+      let start = Deadline.now
+      await loop.sleep(for: .milliseconds(milliseconds))
+      let took = Deadline.now.duration(since: start)
+      #expect(took >= .milliseconds(milliseconds) - .microseconds(50))
+      #expect(took < .milliseconds(milliseconds + 500))
+    }
+  }
+
+  @Test func `a repeating timer goes on until it is cancelled, also from inside its own call`() async throws {
+    try await onLoop { loop in
+      final class Count { var value = 0 }
+      let count = Count()
+      var timer: LoopTimer?
+      timer = LoopTimer(loop: loop, after: .milliseconds(2), every: .milliseconds(2)) {
+        count.value += 1
+        if count.value == 3 { timer?.cancel() }
+      }
+      await loop.sleep(for: .milliseconds(120))
+      #expect(count.value == 3)
+      timer = nil
+    }
+  }
+
+  @Test func `a timer that is let go does not fire`() async throws {
+    try await onLoop { loop in
+      final class Count { var value = 0 }
+      let count = Count()
+      var timer: LoopTimer? = LoopTimer(loop: loop, after: .milliseconds(5)) { count.value += 1 }
+      _ = timer
+      timer = nil
+      await loop.sleep(for: .milliseconds(40))
+      #expect(count.value == 0)
+    }
+  }
+
+  /// The wheel against a list of deadlines, on a clock of the test's own.
+  @Test("The wheel fires each entry once, not early and at most two ticks late", arguments: 1...12)
+  func wheelKeepsTime(seed: UInt64) {
+    let tick: UInt64 = 1 << TimerWheel.tickShift
+    var noise = Noise(seed: seed)
+    var now: UInt64 = noise.next() >> 20
+    let wheel = TimerWheel(now: now)
+    let alarm = Alarm()
+    wheel.arm = { alarm.next = $0 }
+    let probes = (0..<300).map { _ in Probe(wheel: wheel, alarm: alarm) }
+    func reschedule(_ probe: Probe) {
+      let magnitude = noise.next() % 36
+      let due = now + noise.next() % (1 << (magnitude + 4))
+      probe.expected = due
+      probe.schedule(due: due)
+    }
+    for probe in probes { reschedule(probe) }
+    for _ in 0..<4000 {
+      guard alarm.next != .max else { break }
+      // Now and then somebody gives up, or waits anew while the old link is still in place.
+      let chosen = probes[Int(noise.next() % UInt64(probes.count))]
+      switch noise.next() % 8 {
+      case 0:
+        chosen.due = .max
+        chosen.expected = .max
+      case 1: reschedule(chosen)
+      default: break
+      }
+      now = max(now, alarm.next) + noise.next() % tick
+      alarm.next = .max
+      alarm.now = now
+      wheel.advance(now: now)
+    }
+    for probe in probes { #expect(probe.faults.isEmpty) }
+    #expect(probes.contains { $0.fired > 0 })
+    #expect(probes.allSatisfy { $0.expected == .max || $0.expected > now })
+  }
+}
+
+/// The clock and the driver of the wheel under test.
+private final class Alarm {
+  var now: UInt64 = 0
+  var next: UInt64 = .max
+}
+
+private final class Probe: TimerEntry {
+  private let alarm: Alarm
+  var expected: UInt64 = .max
+  var fired = 0
+  var faults: [String] = []
+
+  init(wheel: TimerWheel, alarm: Alarm) {
+    self.alarm = alarm
+    super.init(wheel: wheel)
+  }
+
+  override func timerFired() {
+    let now = alarm.now
+    if expected == .max { faults.append("fired although nothing was due") }
+    if now < expected { faults.append("fired \(expected - now) ns early") }
+    // The clock itself jumps by up to one tick past the alarm.
+    if expected != .max, now > expected, now - expected > 3 << TimerWheel.tickShift {
+      faults.append("fired \(now - expected) ns late")
+    }
+    fired += 1
+    expected = .max
+  }
+}
