@@ -28,6 +28,7 @@ import Synchronization
   /// What the key is.
   package let kind: Kind
 
+  let hot = HotKey()
   private let idle = Mutex<[SignatureCheck]>([])
   /// Contexts kept per key: as many as there are likely to be threads.
   private static let idleLimit = 16
@@ -80,6 +81,12 @@ import Synchronization
 
   /// Whether `signature` over `content` was made by this key with `method`. Errors count as no.
   func verifies(_ signature: [UInt8], over content: [UInt8], _ method: SignatureMethod) -> Bool {
+    if method.padding == .none, let digest = method.digest, kind == .ellipticCurve("prime256v1"),
+      let verifier = hot.verifier(for: self), let hash = try? digest.hash(content),
+      verifier.accepts(signature, hash: hash)
+    {
+      return true
+    }
     let lent = idle.withLock { checks in
       checks.lastIndex { $0.method == method }.map { checks.remove(at: $0) }
     }
