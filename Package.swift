@@ -86,7 +86,9 @@ let package = Package(
     tests("PinfoldTLS13Tests", ["PinfoldModel", "PinfoldWire", "PinfoldTLS"]),
     tests("PinfoldLoopTests", ["PinfoldModel", "PinfoldLoop"]),
     tests("PinfoldSupplyTests", ["PinfoldModel", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldSupply"]),
-    tests("PinfoldServerTests", ["PinfoldModel", "PinfoldServer"]),
+    tests(
+      "PinfoldServerTests",
+      ["PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldLoop", "PinfoldTLS", "PinfoldServer"]),
     tests("ProjectTests", ["PinfoldModel"]),
     tests(
       "PinfoldCommandTests",

@@ -37,7 +37,21 @@ package struct RulesLoader: Sendable {
     return try load(configuration, previous: previous)
   }
 
+  /// Keys of the configuration that this version cannot honour. Ignoring one would be a promise not kept.
+  private func requireSupported(_ configuration: Configuration) throws(FileErrors) {
+    var keys: [String] = []
+    if configuration.access.credentialsFile != nil { keys.append("access.credentials_file") }
+    if configuration.audit.file != nil { keys.append("audit.file") }
+    if configuration.tls.keyLog != nil { keys.append("tls.key_log") }
+    if !configuration.pinServices.isEmpty { keys.append("pin_services") }
+    guard !keys.isEmpty else { return }
+    throw FileErrors(
+      file: path, keys.map { Complaint(at: nil, path: $0, "not available in version \(Release.version); leave it out") }
+    )
+  }
+
   private func load(_ configuration: Configuration, previous: Loaded?) throws(FileErrors) -> Loaded {
+    try requireSupported(configuration)
     let authorities: TrustStore
     do throws(TLSError) {
       if let file = configuration.tls.caFile {

@@ -1,0 +1,27 @@
+import Testing
+
+@testable import PinfoldServer
+
+@Suite struct StatusPageTests {
+  private static func status(detail: String?, error: String?) -> Status {
+    Status(
+      version: "1", state: "serving", detail: detail, startedAt: "2026-11-21T00:00:00Z", now: "2026-11-21T00:00:01Z",
+      listen: ["127.0.0.1:3128"], workers: 2, unpinned: "block", policy: nil, tunnels: .init(active: 1, limit: 9),
+      lastReload: error.map { .init(at: "2026-11-21T00:00:00Z", result: "failure", error: $0) })
+  }
+
+  @Test("Text of files and errors cannot become markup") func escapes() {
+    let html = String(decoding: StatusPage(Self.status(detail: "<b>&", error: "\"<script>")).html, as: UTF8.self)
+    #expect(html.contains("&lt;b&gt;&amp;"))
+    #expect(html.contains("&quot;&lt;script&gt;"))
+    #expect(!html.contains("<script"))
+  }
+
+  @Test("The JSON has the documented keys, in snake case") func jsonKeys() {
+    let json = String(decoding: Self.status(detail: nil, error: "bad").json, as: UTF8.self)
+    for key in ["version", "state", "started_at", "now", "listen", "workers", "unpinned", "tunnels", "last_reload"] {
+      #expect(json.contains("\"\(key)\""), "\(key)")
+    }
+    #expect(json.hasSuffix("}\n"))
+  }
+}
