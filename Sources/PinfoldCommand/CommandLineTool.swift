@@ -2,33 +2,33 @@
 protocol Subcommand: SendableMetatype {
   static var syntax: CommandSyntax { get }
   /// Does the work. A failure's message and status are shown by the caller.
-  static func run(_ arguments: Arguments, console: Console) async throws(CommandFailure) -> ExitCode
+  static func run(_ arguments: Arguments, console: Console) throws(CommandFailure) -> ExitCode
 }
 
 /// The command line: finds the command, answers `--help` and `--version`, shows failures.
 package enum CommandLineTool {
   /// In the order of help. A command is listed when it works.
   static let commands: [any Subcommand.Type] = [
-    CheckCommand.self, ExplainCommand.self, PinCommand.self, KeygenCommand.self, SignCommand.self,
+    RunCommand.self, CheckCommand.self, ExplainCommand.self, PinCommand.self, KeygenCommand.self, SignCommand.self,
     VerifyCommand.self,
-    StatusCommand.self, VersionCommand.self,
+    StatusCommand.self, DemoCommand.self, VersionCommand.self,
   ]
 
   /// Runs `pinfold` with the words behind the program's name and returns what the process exits with.
-  package static func run(_ words: [String]) async -> ExitCode {
-    await run(words, console: .standard)
+  package static func run(_ words: [String]) -> ExitCode {
+    run(words, console: .standard)
   }
 
-  static func run(_ words: [String], console: Console) async -> ExitCode {
+  static func run(_ words: [String], console: Console) -> ExitCode {
     do throws(CommandFailure) {
-      return try await dispatch(words, console)
+      return try dispatch(words, console)
     } catch {
       console.complain(error.message)
       return error.status
     }
   }
 
-  private static func dispatch(_ words: [String], _ console: Console) async throws(CommandFailure) -> ExitCode {
+  private static func dispatch(_ words: [String], _ console: Console) throws(CommandFailure) -> ExitCode {
     guard let first = words.first else { throw .usage("a command is missing", help: "pinfold --help") }
     switch first {
     case "--help", "-h", "help":
@@ -39,7 +39,7 @@ package enum CommandLineTool {
       console.line(Help.text(for: try command(topic).syntax))
       return .good
     case "--version":
-      return try await VersionCommand.run(Arguments([], syntax: VersionCommand.syntax), console: console)
+      return try VersionCommand.run(Arguments([], syntax: VersionCommand.syntax), console: console)
     default: break
     }
     let command = try command(first)
@@ -48,7 +48,7 @@ package enum CommandLineTool {
       console.line(Help.text(for: command.syntax))
       return .good
     }
-    return try await command.run(Arguments(rest, syntax: command.syntax), console: console)
+    return try command.run(Arguments(rest, syntax: command.syntax), console: console)
   }
 
   private static func command(_ name: String) throws(CommandFailure) -> any Subcommand.Type {

@@ -2,4 +2,4 @@ import Glibc
 import PinfoldCommand
 
 // Nothing but this call: a closure written here would belong to the main actor and trap on another thread.
-exit(await CommandLineTool.run(Array(CommandLine.arguments.dropFirst())).rawValue)
+exit(CommandLineTool.run(Array(CommandLine.arguments.dropFirst())).rawValue)

@@ -7,15 +7,15 @@ import Testing
 @Suite struct CheckTests {
   let place: Workplace
 
-  init() async throws { place = try await Workplace() }
+  init() throws { place = try Workplace() }
 
-  private func check(_ more: String = "") async throws -> Tool {
-    await Tool("check", "-c", try place.configure(more))
+  private func check(_ more: String = "") throws -> Tool {
+    Tool("check", "-c", try place.configure(more))
   }
 
-  @Test func `a good configuration says what would be in force and changes nothing`() async throws {
-    try await place.sign()
-    let tool = try await check()
+  @Test func `a good configuration says what would be in force and changes nothing`() throws {
+    try place.sign()
+    let tool = try check()
     #expect(tool.status == .good)
     #expect(tool.errors == [])
     for line in [
@@ -28,17 +28,17 @@ import Testing
     #expect(!place.scratch.names.contains("state"))
   }
 
-  @Test func `what weakens it is warned of, in the configuration and in the policy`() async throws {
-    try await place.sign()
-    let tool = try await check("tls: { probe_reuse_seconds: 60 }")
+  @Test func `what weakens it is warned of, in the configuration and in the policy`() throws {
+    try place.sign()
+    let tool = try check("tls: { probe_reuse_seconds: 60 }")
     #expect(tool.status == .good)
     #expect(tool.output.contains { $0.hasPrefix("warning: tls.probe_reuse_seconds: 60") })
     #expect(tool.output.contains { $0.hasPrefix("warning: *.example.org: mode: \"report\"") })
   }
 
-  @Test func `an expired bundle is refused with its reason`() async throws {
-    try await place.sign(Workplace.policy(issued: -7200, expires: -3600))
-    let tool = try await check()
+  @Test func `an expired bundle is refused with its reason`() throws {
+    try place.sign(Workplace.policy(issued: -7200, expires: -3600))
+    let tool = try check()
     #expect(tool.status == .failed)
     #expect(tool.output.contains("policy: none"))
     #expect(tool.errors.count == 2)
@@ -47,49 +47,49 @@ import Testing
     #expect(tool.errors.last == "pinfold: no policy would be in force: every tunnel would be refused")
   }
 
-  @Test func `a bundle by a stranger is refused`() async throws {
-    _ = await Tool("keygen", "-o", place.scratch["stranger.key"])
+  @Test func `a bundle by a stranger is refused`() throws {
+    _ = Tool("keygen", "-o", place.scratch["stranger.key"])
     let policy = try place.scratch.write("policy.json5", Workplace.policy())
-    _ = await Tool(
+    _ = Tool(
       "sign", "-k", place.scratch["stranger.key"], policy, "-o", place.scratch["policy.signed.json"])
-    let tool = try await check()
+    let tool = try check()
     #expect(tool.status == .failed)
     #expect(tool.errors.first?.contains("0 of 1 required signatures hold") == true)
   }
 
-  @Test func `an older policy than the state remembers is refused`() async throws {
-    try await place.sign(Workplace.policy(version: 6))
+  @Test func `an older policy than the state remembers is refused`() throws {
+    try place.sign(Workplace.policy(version: 6))
     let path = try place.configure()
-    #expect(await Tool("check", "-c", path).status == .good)
+    #expect(Tool("check", "-c", path).status == .good)
     #expect(unsafe mkdir(place.scratch["state"], 0o700) == 0)
     let state = "pinfold-state v1\nhighest_version 7\nclock_floor 2026-01-01T00:00:00Z\n"
     try FileAccess.create(place.scratch["state/policy.state"], Array(state.utf8), mode: 0o600)
-    let tool = await Tool("check", "-c", path)
+    let tool = Tool("check", "-c", path)
     #expect(tool.status == .failed)
     #expect(tool.errors.first?.contains("version 6, but version 7 was accepted before") == true)
     unsafe unlink(place.scratch["state/policy.state"])
     unsafe rmdir(place.scratch["state"])
   }
 
-  @Test func `a missing bundle is a mistake of the configuration`() async throws {
-    let tool = try await check()
+  @Test func `a missing bundle is a mistake of the configuration`() throws {
+    let tool = try check()
     #expect(tool.status == .config)
     #expect(tool.output == [])
     #expect(tool.errors.count == 1)
     #expect(tool.errors.first?.contains("policy.bundles[0]: no such file: ") == true)
   }
 
-  @Test func `a missing file of authorities is a mistake of the configuration`() async throws {
-    try await place.sign()
-    let tool = try await check(#"tls: { ca_file: "roots.pem" }"#)
+  @Test func `a missing file of authorities is a mistake of the configuration`() throws {
+    try place.sign()
+    let tool = try check(#"tls: { ca_file: "roots.pem" }"#)
     #expect(tool.status == .config)
     #expect(tool.errors.first?.hasPrefix("pinfold: tls.ca_file: ") == true)
     #expect(tool.errors.first?.contains(place.scratch["roots.pem"]) == true)
   }
 
-  @Test func `every mistake of the file has its line`() async throws {
+  @Test func `every mistake of the file has its line`() throws {
     let path = try place.scratch.write("bad.json5", "{\n  listne: [],\n  workers: \"many\",\n}\n")
-    let tool = await Tool("check", "-c", path)
+    let tool = Tool("check", "-c", path)
     #expect(tool.status == .config)
     #expect(tool.output == [])
     #expect(tool.errors.count == 2)
@@ -98,8 +98,8 @@ import Testing
     #expect(tool.errors.last?.hasPrefix("pinfold: \(path):3:") == true)
   }
 
-  @Test func `a configuration that is not there is named`() async {
-    let tool = await Tool("check", "-c", place.scratch["none.json5"])
+  @Test func `a configuration that is not there is named`() {
+    let tool = Tool("check", "-c", place.scratch["none.json5"])
     #expect(tool.status == .config)
     #expect(tool.errors.first?.contains(place.scratch["none.json5"]) == true)
   }
@@ -108,15 +108,15 @@ import Testing
 @Suite struct ExplainTests {
   let place: Workplace
 
-  init() async throws { place = try await Workplace() }
+  init() throws { place = try Workplace() }
 
-  private func explain(_ host: String, _ more: String = "") async throws -> Tool {
-    await Tool("explain", "-c", try place.configure(more), host)
+  private func explain(_ host: String, _ more: String = "") throws -> Tool {
+    Tool("explain", "-c", try place.configure(more), host)
   }
 
-  @Test func `a pinned host is told by key and value, then by steps`() async throws {
-    try await place.sign()
-    let tool = try await explain("API.example.com.")
+  @Test func `a pinned host is told by key and value, then by steps`() throws {
+    try place.sign()
+    let tool = try explain("API.example.com.")
     #expect(tool.status == .good)
     #expect(tool.errors == [])
     let pins = [Workplace.pin, Workplace.otherPin].compactMap { Pin($0)?.text }
@@ -131,17 +131,17 @@ import Testing
     #expect(Set(shown.map(String.init)) == Set(pins))
   }
 
-  @Test func `a pattern's rule in report mode is no block`() async throws {
-    try await place.sign()
-    let tool = try await explain("www.example.org")
+  @Test func `a pattern's rule in report mode is no block`() throws {
+    try place.sign()
+    let tool = try explain("www.example.org")
     #expect(tool.status == .good)
     #expect(tool.output.contains("rule: *.example.org"))
     #expect(tool.output.contains("mode: report"))
   }
 
-  @Test func `a host without a rule is blocked`() async throws {
-    try await place.sign()
-    let tool = try await explain("elsewhere.test")
+  @Test func `a host without a rule is blocked`() throws {
+    try place.sign()
+    let tool = try explain("elsewhere.test")
     #expect(tool.status == .failed)
     #expect(tool.output.contains("rule: none"))
     #expect(tool.output.contains("source: none"))
@@ -151,38 +151,38 @@ import Testing
     #expect(tool.errors == [])
   }
 
-  @Test func `an unpinned host that is verified is no block`() async throws {
-    try await place.sign()
+  @Test func `an unpinned host that is verified is no block`() throws {
+    try place.sign()
     try place.scratch.write(
       "pinfold.json5",
       """
       { state_dir: "state", policy: { bundles: ["policy.signed.json"], trusted_keys: ["\(place.publicKey)"],
         unpinned: "verify" } }
       """)
-    let tool = await Tool("explain", "-c", place.scratch["pinfold.json5"], "elsewhere.test")
+    let tool = Tool("explain", "-c", place.scratch["pinfold.json5"], "elsewhere.test")
     #expect(tool.status == .good)
     #expect(tool.output.contains("mode: disabled"))
   }
 
-  @Test func `a port that is not opened is a block, whatever the rule says`() async throws {
-    try await place.sign()
-    let tool = try await explain("api.example.com:8443")
+  @Test func `a port that is not opened is a block, whatever the rule says`() throws {
+    try place.sign()
+    let tool = try explain("api.example.com:8443")
     #expect(tool.status == .failed)
     #expect(tool.output.contains("mode: blocked"))
     #expect(tool.output.contains { $0.hasPrefix("steps: ") && $0.contains("8443") })
   }
 
-  @Test func `without an acceptable policy everything is blocked, and why is said`() async throws {
-    try await place.sign(Workplace.policy(issued: -7200, expires: -3600))
-    let tool = try await explain("api.example.com")
+  @Test func `without an acceptable policy everything is blocked, and why is said`() throws {
+    try place.sign(Workplace.policy(issued: -7200, expires: -3600))
+    let tool = try explain("api.example.com")
     #expect(tool.status == .failed)
     #expect(tool.output.contains("mode: blocked"))
     #expect(tool.errors.first?.contains("expired at ") == true)
   }
 
   @Test(arguments: ["https://api.example.com", "a b", "api.example.com:0", ""])
-  func `a host that is none is usage`(text: String) async throws {
-    let tool = try await explain(text)
+  func `a host that is none is usage`(text: String) throws {
+    let tool = try explain(text)
     #expect(tool.status == .usage)
     #expect(tool.output == [])
     #expect(tool.errors.count == 1)

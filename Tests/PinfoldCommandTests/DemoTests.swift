@@ -1,5 +1,6 @@
 import Glibc
 import PinfoldModel
+import PinfoldTLS
 import Testing
 
 @testable import PinfoldCommand
@@ -9,8 +10,8 @@ import Testing
 
   init() throws { setup = try DemoSetup(port: 31_280, adminPort: 31_281) }
 
-  @Test func `what it signed is what check takes, with a warning of nothing but what a demonstration needs`() async {
-    let tool = await Tool("check", "-c", setup.configurationFile)
+  @Test func `what it signed is what check takes, with a warning of nothing but what a demonstration needs`() {
+    let tool = Tool("check", "-c", setup.configurationFile)
     #expect(tool.status == .good)
     #expect(tool.errors == [])
     #expect(tool.output.contains("listen: 127.0.0.1:31280"))
@@ -24,15 +25,15 @@ import Testing
   }
 
   @Test(arguments: DemoSite.all)
-  func `each site serves a genuine certificate, and its pin is right or wrong as it says`(site: DemoSite) async throws {
+  func `each site serves a genuine certificate, and its pin is right or wrong as it says`(site: DemoSite) throws {
     let configuration = try String(
       decoding: FileAccess.read(setup.configurationFile, limit: 1 << 16), as: UTF8.self)
     let place = try #require(configuration.firstRange(of: "\"\(site.name):443\": \"")).upperBound
     let address = String(configuration[place...].prefix { $0 != "\"" })
-    let pin = await Tool("pin", site.name, "--ca-file", setup.caFile, "--connect", address)
+    let pin = Tool("pin", site.name, "--ca-file", setup.caFile, "--connect", address)
     #expect(pin.status == .good)
     let served = try #require(pin.output.first).prefix { $0 != " " }
-    let explained = await Tool("explain", "-c", setup.configurationFile, site.name)
+    let explained = Tool("explain", "-c", setup.configurationFile, site.name)
     #expect(explained.status == .good)
     #expect(explained.output.contains("mode: enforce"))
     let pinned = try #require(explained.output.first { $0.hasPrefix("pins: ") }).dropFirst(6)
@@ -97,5 +98,60 @@ import Testing
   ])
   func counters(_ row: Sample) {
     #expect(DemoCheck.value(of: "a{b=\"c\"}", in: row.exposition) == row.value)
+  }
+}
+
+@Suite struct DemoCommandTests {
+  @Test(arguments: [
+    (["--port", "0"], #"demo: --port "0" is no port; right would be 1 to 65535"#),
+    (["--admin-port", "65536"], #"demo: --admin-port "65536" is no port; right would be 1 to 65535"#),
+    (["--port", "+80"], #"demo: --port "+80" is no port; right would be 1 to 65535"#),
+    (["--port", "9128"], "demo: proxy and admin site need two ports"),
+  ])
+  func `ports that cannot be are usage`(words: [String], message: String) {
+    let tool = Tool(["demo"] + words)
+    #expect(tool.status == .usage)
+    #expect(tool.output == [])
+    #expect(tool.errors == ["pinfold: \(message) (see \"pinfold demo --help\")"])
+  }
+
+  @Test(arguments: [("--port", "--admin-port"), ("--admin-port", "--port")])
+  func `a port that is taken is named with the option that chooses another`(taken: String, free: String) throws {
+    let now = WallClock.now
+    let authority = try DemoAuthority(commonName: "Test Root", now: now)
+    let occupant = try DemoUpstream(authority.issue(.init(commonName: "a.test", now: now)), text: "")
+    defer { occupant.stop() }
+    let other = try DemoUpstream(authority.issue(.init(commonName: "b.test", now: now)), text: "")
+    let freePort = other.port
+    other.stop()
+    for _ in 0..<100 where (try? LocalPort.demandFree(freePort, option: "")) == nil { usleep(20_000) }
+    let tool = Tool("demo", "--once", taken, "\(occupant.port)", free, "\(freePort)")
+    #expect(tool.status == .failed)
+    #expect(tool.output == [])
+    #expect(
+      tool.errors == [
+        "pinfold: port \(occupant.port) of 127.0.0.1 cannot be used: Address already in use; choose another with \(taken)"
+      ])
+  }
+}
+
+@Suite struct RunTests {
+  let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
+  @Test func `run ends with 78 on a configuration that cannot be used`() throws {
+    let path = try scratch.write("bad.json5", "{ listne: [] }")
+    let tool = Tool("run", "-c", path)
+    #expect(tool.status == .config)
+    #expect(tool.errors.count == 1)
+    #expect(tool.errors.first?.contains(#""listen""#) == true)
+  }
+
+  @Test func `run ends with 1 on an address it cannot have`() throws {
+    let path = try scratch.write("taken.json5", "{ listen: [\"192.0.2.1:3128\"], admin: \"192.0.2.1:9128\" }")
+    let tool = Tool("run", "-c", path)
+    #expect(tool.status == .failed)
+    #expect(tool.errors.first?.hasPrefix("pinfold: cannot listen on 192.0.2.1:3128: ") == true)
   }
 }

@@ -23,16 +23,16 @@ import Testing
     Row(
       testDescription: "help about nothing known", words: ["help", "teleport"], message: #"unknown command "teleport""#),
   ])
-  func `a mistyped command line is usage`(_ row: Row) async {
-    let tool = await Tool(row.words)
+  func `a mistyped command line is usage`(_ row: Row) {
+    let tool = Tool(row.words)
     #expect(tool.status == .usage)
     #expect(tool.output == [])
     #expect(tool.errors == ["pinfold: \(row.message) (see \"pinfold --help\")"])
   }
 
   @Test(arguments: [["version"], ["--version"]])
-  func `the version is one line`(words: [String]) async {
-    let tool = await Tool(words)
+  func `the version is one line`(words: [String]) {
+    let tool = Tool(words)
     #expect(tool.status == .good)
     #expect(tool.output == ["pinfold \(Release.version)"])
     #expect(tool.errors == [])
@@ -53,10 +53,10 @@ import Testing
   }
 
   @Test(arguments: CommandLineTool.commands.map { $0.syntax.name })
-  func `help of a command is its golden text in every spelling`(name: String) async throws {
+  func `help of a command is its golden text in every spelling`(name: String) throws {
     let golden = try Self.golden(name)
     for words in [[name, "--help"], [name, "-h"], ["help", name], [name, "--no-such-option", "--help"]] {
-      let tool = await Tool(words)
+      let tool = Tool(words)
       #expect(tool.status == .good)
       #expect(tool.output == golden)
       #expect(tool.errors == [])
@@ -64,8 +64,8 @@ import Testing
   }
 
   @Test(arguments: ["--help", "-h", "help"])
-  func `the overview is its golden text`(word: String) async throws {
-    let tool = await Tool(word)
+  func `the overview is its golden text`(word: String) throws {
+    let tool = Tool(word)
     #expect(tool.status == .good)
     #expect(try tool.output == Self.golden("pinfold"))
   }
@@ -79,8 +79,8 @@ import Testing
     }
   }
 
-  @Test func `help behind two dashes is an operand`() async {
-    let tool = await Tool("version", "--", "--help")
+  @Test func `help behind two dashes is an operand`() {
+    let tool = Tool("version", "--", "--help")
     #expect(tool.status == .usage)
   }
 }

@@ -9,8 +9,8 @@ import Testing
 
   init() throws { scratch = try Scratch() }
 
-  @Test func `standard output is one line, the 32 raw bytes in base64, and the secret is private`() async throws {
-    let tool = await Tool("keygen", "-o", scratch["key"])
+  @Test func `standard output is one line, the 32 raw bytes in base64, and the secret is private`() throws {
+    let tool = Tool("keygen", "-o", scratch["key"])
     #expect(tool.status == .good)
     #expect(tool.errors == [])
     #expect(tool.output.count == 1)
@@ -23,15 +23,15 @@ import Testing
     #expect(warnings == [])
   }
 
-  @Test func `two keys are two keys`() async {
-    let first = await Tool("keygen", "-o", scratch["first"])
-    let second = await Tool("keygen", "-o", scratch["second"])
+  @Test func `two keys are two keys`() {
+    let first = Tool("keygen", "-o", scratch["first"])
+    let second = Tool("keygen", "-o", scratch["second"])
     #expect(first.output != second.output)
   }
 
-  @Test func `an existing file is kept`() async throws {
+  @Test func `an existing file is kept`() throws {
     try scratch.write("key", "precious")
-    let tool = await Tool("keygen", "-o", scratch["key"])
+    let tool = Tool("keygen", "-o", scratch["key"])
     #expect(tool.status == .failed)
     #expect(tool.output == [])
     let path = scratch["key"]
@@ -39,8 +39,8 @@ import Testing
     #expect(try scratch.read("key") == "precious")
   }
 
-  @Test func `a directory that is missing is told with its path`() async {
-    let tool = await Tool("keygen", "-o", scratch["missing/key"])
+  @Test func `a directory that is missing is told with its path`() {
+    let tool = Tool("keygen", "-o", scratch["missing/key"])
     #expect(tool.status == .failed)
     #expect(tool.output == [])
     #expect(tool.errors.count == 1)
@@ -48,8 +48,8 @@ import Testing
     #expect(tool.errors.first?.hasSuffix("No such file or directory") == true)
   }
 
-  @Test func `without a file name nothing is made`() async {
-    let tool = await Tool("keygen")
+  @Test func `without a file name nothing is made`() {
+    let tool = Tool("keygen")
     #expect(tool.status == .usage)
     #expect(tool.errors == [#"pinfold: keygen: -o FILE is missing (see "pinfold keygen --help")"#])
   }

@@ -21,17 +21,17 @@ import Testing
     return try (signer ?? authority).issue(.init(commonName: names[0], hosts: hosts, now: now))
   }
 
-  private func ask(_ upstream: DemoUpstream, host: String) async -> Tool {
-    await Tool("pin", host, "--ca-file", scratch["ca.pem"], "--connect", "127.0.0.1:\(upstream.port)")
+  private func ask(_ upstream: DemoUpstream, host: String) -> Tool {
+    Tool("pin", host, "--ca-file", scratch["ca.pem"], "--connect", "127.0.0.1:\(upstream.port)")
   }
 
   @Test(arguments: [UInt16(0x0303), 0x0304])
-  func `a server's pins are printed leaf first, on each TLS version`(version: UInt16) async throws {
+  func `a server's pins are printed leaf first, on each TLS version`(version: UInt16) throws {
     let middle = try DemoAuthority(commonName: "Test Middle", now: now, signedBy: authority)
     let leaf = try identity("api.example.test", signedBy: middle)
     let upstream = try DemoUpstream(leaf, versions: version...version, text: "hello")
     defer { upstream.stop() }
-    let tool = await ask(upstream, host: "api.example.test")
+    let tool = ask(upstream, host: "api.example.test")
     #expect(tool.status == .good)
     #expect(tool.errors == [])
     #expect(
@@ -41,45 +41,45 @@ import Testing
       ])
   }
 
-  @Test func `a chain that does not verify is printed, warned of and exits with 1`() async throws {
+  @Test func `a chain that does not verify is printed, warned of and exits with 1`() throws {
     let stranger = try DemoAuthority(commonName: "Strange Root", now: now)
     let upstream = try DemoUpstream(identity("api.example.test", signedBy: stranger), text: "hello")
     defer { upstream.stop() }
-    let tool = await ask(upstream, host: "api.example.test")
+    let tool = ask(upstream, host: "api.example.test")
     #expect(tool.status == .failed)
     #expect(tool.output.count == 1)
     #expect(tool.errors.count == 1)
     #expect(tool.errors.first?.hasPrefix("pinfold: the chain of api.example.test:443 does not verify: ") == true)
   }
 
-  @Test func `a certificate for another host is printed, warned of and exits with 1`() async throws {
+  @Test func `a certificate for another host is printed, warned of and exits with 1`() throws {
     let upstream = try DemoUpstream(identity("other.example.test"), text: "hello")
     defer { upstream.stop() }
-    let tool = await ask(upstream, host: "api.example.test")
+    let tool = ask(upstream, host: "api.example.test")
     #expect(tool.status == .failed)
     #expect(tool.output.count == 1)
     #expect(tool.errors == ["pinfold: the certificate is not for api.example.test"])
   }
 
-  @Test func `a server that hangs up exits with 1 and prints nothing`() async throws {
+  @Test func `a server that hangs up exits with 1 and prints nothing`() throws {
     let upstream = try DemoUpstream(identity("api.example.test"), versions: 0x0301...0x0301, text: "hello")
     defer { upstream.stop() }
-    let tool = await ask(upstream, host: "api.example.test")
+    let tool = ask(upstream, host: "api.example.test")
     #expect(tool.status == .failed)
     #expect(tool.output == [])
     #expect(tool.errors.first?.hasPrefix("pinfold: no pins of api.example.test:443: TLS handshake: ") == true)
   }
 
-  @Test func `nobody listening is told in the system's words`() async {
-    let tool = await Tool("pin", "127.0.0.1:1")
+  @Test func `nobody listening is told in the system's words`() {
+    let tool = Tool("pin", "127.0.0.1:1")
     #expect(tool.status == .failed)
     #expect(tool.errors == ["pinfold: no pins of 127.0.0.1:1: TLS handshake: Connection refused"])
   }
 
-  @Test func `the certificates of a file are printed without any connection`() async throws {
+  @Test func `the certificates of a file are printed without any connection`() throws {
     let leaf = try identity("api.example.test")
     let text = try authority.certificate.pem() + leaf.chain[0].pem()
-    let tool = await Tool("pin", "--cert", try scratch.write("chain.pem", text))
+    let tool = Tool("pin", "--cert", try scratch.write("chain.pem", text))
     #expect(tool.status == .good)
     #expect(
       tool.output == [
@@ -88,9 +88,9 @@ import Testing
       ])
   }
 
-  @Test func `a file without a certificate is an error with its path`() async throws {
+  @Test func `a file without a certificate is an error with its path`() throws {
     let path = try scratch.write("empty.pem", "nothing\n")
-    let tool = await Tool("pin", "--cert", path)
+    let tool = Tool("pin", "--cert", path)
     #expect(tool.status == .failed)
     #expect(tool.output == [])
     #expect(tool.errors.first?.contains(path) == true)
@@ -113,8 +113,8 @@ import Testing
       testDescription: "a name to connect to", words: ["a.test", "--connect", "b.test:443"],
       message: #"pin: --connect "b.test:443" is no address; right would be 127.0.0.1:8443"#),
   ])
-  func misuse(_ row: Misuse) async {
-    let tool = await Tool(["pin"] + row.words)
+  func misuse(_ row: Misuse) {
+    let tool = Tool(["pin"] + row.words)
     #expect(tool.status == .usage)
     #expect(tool.output == [])
     #expect(tool.errors == ["pinfold: \(row.message) (see \"pinfold pin --help\")"])

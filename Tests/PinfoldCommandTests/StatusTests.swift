@@ -9,64 +9,64 @@ import Testing
 
   init() throws { scratch = try Scratch() }
 
-  private func ask(_ answers: [String: String]) async throws -> Tool {
+  private func ask(_ answers: [String: String]) throws -> Tool {
     let server = try Answerer(at: scratch["admin"], answers)
     defer { withExtendedLifetime(server) {} }
-    return await Tool("status", "--admin", "unix:\(scratch["admin"])")
+    return Tool("status", "--admin", "unix:\(scratch["admin"])")
   }
 
-  @Test func `a ready server prints its status and exits with 0`() async throws {
-    let tool = try await ask(["/healthz": Self.ok, "/readyz": Self.ok, "/status": Self.status])
+  @Test func `a ready server prints its status and exits with 0`() throws {
+    let tool = try ask(["/healthz": Self.ok, "/readyz": Self.ok, "/status": Self.status])
     #expect(tool.status == .good)
     #expect(tool.output == [#"{"state":"serving"}"#])
     #expect(tool.errors == [])
   }
 
-  @Test func `a server that is not ready says why and exits with 1`() async throws {
+  @Test func `a server that is not ready says why and exits with 1`() throws {
     let answers = [
       "/healthz": Self.ok, "/readyz": "HTTP/1.1 503 Service Unavailable\r\n\r\nno policy is in force\n",
       "/status": Self.status,
     ]
-    let tool = try await ask(answers)
+    let tool = try ask(answers)
     #expect(tool.status == .failed)
     #expect(tool.output == [#"{"state":"serving"}"#])
     #expect(tool.errors == ["pinfold: not ready: no policy is in force"])
   }
 
-  @Test func `a sick server exits with 1`() async throws {
-    let tool = try await ask(["/healthz": "HTTP/1.1 500 Internal Server Error\r\n\r\n"])
+  @Test func `a sick server exits with 1`() throws {
+    let tool = try ask(["/healthz": "HTTP/1.1 500 Internal Server Error\r\n\r\n"])
     #expect(tool.status == .failed)
     #expect(tool.output == [])
     #expect(tool.errors == ["pinfold: no status from unix:\(scratch["admin"]): /healthz answers 500"])
   }
 
-  @Test func `a stranger on the port exits with 1`() async throws {
-    let tool = try await ask(["/healthz": "220 mail.example.com ESMTP\r\n"])
+  @Test func `a stranger on the port exits with 1`() throws {
+    let tool = try ask(["/healthz": "220 mail.example.com ESMTP\r\n"])
     #expect(tool.status == .failed)
     #expect(tool.errors == ["pinfold: no status from unix:\(scratch["admin"]): the answer is not HTTP"])
   }
 
-  @Test(.timeLimit(.minutes(1))) func `a server that never answers exits with 1 in time`() async throws {
-    let tool = try await ask([:])
+  @Test(.timeLimit(.minutes(1))) func `a server that never answers exits with 1 in time`() throws {
+    let tool = try ask([:])
     #expect(tool.status == .failed)
     #expect(tool.errors == ["pinfold: no status from unix:\(scratch["admin"]): no answer in time"])
   }
 
-  @Test func `nobody at the address exits with 1`() async {
-    let tool = await Tool("status", "--admin", "unix:\(scratch["nobody"])")
+  @Test func `nobody at the address exits with 1`() {
+    let tool = Tool("status", "--admin", "unix:\(scratch["nobody"])")
     #expect(tool.status == .failed)
     #expect(tool.errors == ["pinfold: no status from unix:\(scratch["nobody"]): No such file or directory"])
   }
 
-  @Test func `a refused connection is told in the system's words`() async {
-    let tool = await Tool("status", "--admin", "127.0.0.1:1")
+  @Test func `a refused connection is told in the system's words`() {
+    let tool = Tool("status", "--admin", "127.0.0.1:1")
     #expect(tool.status == .failed)
     #expect(tool.errors == ["pinfold: no status from 127.0.0.1:1: Connection refused"])
   }
 
   @Test(arguments: ["9128", "127.0.0.1", "unix:relative", "127.0.0.1:0", "http://127.0.0.1:9128"])
-  func `an address that is none is usage`(text: String) async {
-    let tool = await Tool("status", "--admin", text)
+  func `an address that is none is usage`(text: String) {
+    let tool = Tool("status", "--admin", text)
     #expect(tool.status == .usage)
     #expect(tool.errors.count == 1)
   }

@@ -12,14 +12,14 @@ struct Tool {
   /// Lines of standard error, with their `pinfold: `.
   var errors: [String]
 
-  init(_ words: String...) async { await self.init(words) }
+  init(_ words: String...) { self.init(words) }
 
-  init(_ words: [String]) async {
+  init(_ words: [String]) {
     let said = Said()
     let console = Console(
       line: { line in said.output.withLock { $0 += line.lines } },
       complain: { line in said.errors.withLock { $0 += Console.prefixed(line).dropLast().description.lines } })
-    status = await CommandLineTool.run(words, console: console)
+    status = CommandLineTool.run(words, console: console)
     output = said.output.withLock(\.self)
     errors = said.errors.withLock(\.self)
   }

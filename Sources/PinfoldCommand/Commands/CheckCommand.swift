@@ -14,7 +14,7 @@ enum CheckCommand: Subcommand {
       and 1 when a policy is refused.
       """)
 
-  static func run(_ arguments: Arguments, console: Console) async throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments, console: Console) throws(CommandFailure) -> ExitCode {
     let file = try ConfigurationFile(arguments)
     let loaded = try LoadedPolicy(file)
     for line in lines(file, loaded) { console.line(line) }

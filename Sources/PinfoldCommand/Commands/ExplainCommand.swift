@@ -12,7 +12,7 @@ enum ExplainCommand: Subcommand {
       each step of the decision. Nothing is connected to. The exit status is 1 when the host is blocked.
       """)
 
-  static func run(_ arguments: Arguments, console: Console) async throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments, console: Console) throws(CommandFailure) -> ExitCode {
     let text = arguments.operands[0]
     guard let authority = Authority(text, defaultPort: 443) else {
       throw .usage(

@@ -15,7 +15,7 @@ enum KeygenCommand: Subcommand {
         pinfold keygen -o signing.key > signing.pub
       """)
 
-  static func run(_ arguments: Arguments, console: Console) async throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments, console: Console) throws(CommandFailure) -> ExitCode {
     let path = try arguments.required(output, of: syntax)
     do throws(CryptoError) {
       let key = try Ed25519SecretKey()

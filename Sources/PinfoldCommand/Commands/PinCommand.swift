@@ -27,7 +27,7 @@ enum PinCommand: Subcommand {
   /// Seconds for connection and handshake.
   private static let timeout = 10
 
-  static func run(_ arguments: Arguments, console: Console) async throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments, console: Console) throws(CommandFailure) -> ExitCode {
     if let path = arguments[certificate] {
       guard arguments.operands.isEmpty, arguments[authorities] == nil, arguments[connect] == nil else {
         throw .usage("pin: --cert stands alone", help: "pinfold pin --help")

@@ -25,7 +25,7 @@ enum SignCommand: Subcommand {
   /// Bytes of a policy document: far above the default of `policy.max_bundle_bytes`.
   static let byteLimit = 256 << 20
 
-  static func run(_ arguments: Arguments, console: Console) async throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments, console: Console) throws(CommandFailure) -> ExitCode {
     let target = try arguments.required(output, of: syntax)
     _ = try arguments.required(key, of: syntax)
     let path = arguments.operands[0]

@@ -10,7 +10,7 @@ enum StatusCommand: Subcommand {
       not ready or does not answer, so that this command can be a health check.
       """)
 
-  static func run(_ arguments: Arguments, console: Console) async throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments, console: Console) throws(CommandFailure) -> ExitCode {
     let address = arguments[admin] ?? Environment["PINFOLD_ADMIN"] ?? "127.0.0.1:9128"
     guard let client = AdminClient(address) else {
       throw .usage(

@@ -19,7 +19,7 @@ enum VerifyCommand: Subcommand {
         pinfold verify -p "$(cat signing.pub)" policy.signed.json
       """)
 
-  static func run(_ arguments: Arguments, console: Console) async throws(CommandFailure) -> ExitCode {
+  static func run(_ arguments: Arguments, console: Console) throws(CommandFailure) -> ExitCode {
     _ = try arguments.required(key, of: syntax)
     let trust = try trustedKeys(arguments.all(key))
     let path = arguments.operands[0]

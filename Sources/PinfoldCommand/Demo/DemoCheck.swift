@@ -42,7 +42,8 @@ struct DemoCheck {
     // A tunnel is counted when it ends, a moment after curl does.
     let end = ContinuousClock.now + .seconds(patience)
     while ContinuousClock.now < end {
-      if let now = try? value(of: series, admin), now == before + 1 { return (child, true) }
+      guard let now = try? value(of: series, admin) else { break }
+      if now == before + 1 { return (child, true) }
       usleep(20_000)
     }
     return (child, false)

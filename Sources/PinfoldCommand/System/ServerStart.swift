@@ -1,0 +1,41 @@
+import PinfoldConfig
+import PinfoldLoop
+import PinfoldServer
+import PinfoldTelemetry
+
+extension Server {
+  /// Loads the configuration, binds, and serves from here on; `serve` then waits for the end.
+  ///
+  /// Throws `config` for every mistake of the configuration, `failed` for what the system denies.
+  static func start(configurationFile path: String, environment: [String: String]) throws(CommandFailure) -> Server {
+    let loader = RulesLoader(path: path, environment: environment)
+    let loaded: RulesLoader.Loaded
+    do throws(FileErrors) {
+      loaded = try loader.load()
+    } catch {
+      throw CommandFailure(.config, error.text)
+    }
+    let section = loaded.rules.configuration.log
+    let log: Logger
+    do throws(IOError) {
+      log = try Logger(level: Severity(section.level), format: LineFormat(section.format))
+    } catch {
+      throw CommandFailure(.failed, "cannot start: \(error.text)")
+    }
+    do throws(StartError) {
+      return try Server(loader, loaded, log: log)
+    } catch {
+      log.finish()
+      throw CommandFailure(.failed, error.text)
+    }
+  }
+
+  /// Answers signals until the server has stopped. Blocks the calling thread.
+  func serve() throws(CommandFailure) {
+    do throws(IOError) {
+      try runUntilStopped()
+    } catch {
+      throw CommandFailure(.failed, "cannot serve: \(error.text)")
+    }
+  }
+}
