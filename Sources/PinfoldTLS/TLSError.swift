@@ -16,6 +16,7 @@ package enum TLSError: Error, Equatable, Sendable {
 }
 
 extension TLSError: CustomStringConvertible {
+  /// One line for logs and terminals; names the call and what OpenSSL says of it.
   package var description: String {
     switch self {
     case .unreadable(let what): what

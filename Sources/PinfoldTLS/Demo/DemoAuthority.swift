@@ -10,7 +10,9 @@ package final class DemoAuthority: Sendable {
     package var commonName: String
     /// Names and addresses it is good for.
     package var hosts: [HostName]
+    /// First second of validity.
     package var notBefore: Timestamp
+    /// Last second of validity.
     package var notAfter: Timestamp
     /// Extended key usage in the words of x509v3_config(5).
     package var usage: String

@@ -10,6 +10,7 @@ package final class ProbeClient: Sendable {
 
   private let contexts = Mutex(BoundedCache<ProbeOffer.Profile, ProbeContext>(capacity: capacity))
 
+  /// Keeps nothing yet.
   package init() {}
 
   /// A probe that has not started. Throws when OpenSSL can say nothing of the offer, or is out of means.

@@ -13,8 +13,9 @@ package struct ProbeOffer: Hashable, Sendable {
 
   /// The part of an offer that many hosts share: one `SSL_CTX` serves all probes with the same.
   package struct Profile: Hashable, Sendable {
-    /// Lowest and highest version offered, 0x0301 to 0x0304.
+    /// Lowest version offered, 0x0301 to 0x0304.
     package var lowest: UInt16
+    /// Highest version offered, 0x0301 to 0x0304.
     package var highest: UInt16
     /// Suites of all versions, in order of preference.
     package var cipherSuites: [UInt16]
@@ -25,6 +26,7 @@ package struct ProbeOffer: Hashable, Sendable {
     /// Whether a stapled OCSP answer is asked for.
     package var requestsStatus: Bool
 
+    /// Without arguments: OpenSSL's own offer for TLS 1.2 and 1.3.
     package init(
       lowest: UInt16 = 0x0303, highest: UInt16 = 0x0304, cipherSuites: [UInt16] = [], groups: [UInt16] = [],
       signatureSchemes: [UInt16] = [], requestsStatus: Bool = false
@@ -38,6 +40,7 @@ package struct ProbeOffer: Hashable, Sendable {
     }
   }
 
+  /// An offer to `serverName`, by default with OpenSSL's own suites, groups and schemes.
   package init(serverName: HostName?, alpn: [UInt8] = [], profile: Profile = Profile()) {
     self.serverName = serverName
     self.alpn = alpn
