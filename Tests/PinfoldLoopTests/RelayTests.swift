@@ -231,8 +231,8 @@ private func pour(_ socket: StreamSocket, seed: UInt64, total: Int, largest: Int
     try await onLoop { loop in
       let one = try await Tunnel(loop)
       let two = try await Tunnel(loop)
-      loop.spawn { _ = await one.relay() }
-      loop.spawn { _ = await two.relay() }
+      async let firstResult = one.relay()
+      async let secondResult = two.relay()
       for tunnel in [one, two] {
         loop.spawn { _ = try? await pour(tunnel.server, seed: 1, total: 8_000_000, largest: 500_000) }
       }
@@ -241,6 +241,8 @@ private func pour(_ socket: StreamSocket, seed: UInt64, total: Int, largest: Int
       #expect(try await first == second)
       one.client.close()
       two.client.close()
+      #expect(await firstResult.bytesDown == 8_000_000)
+      #expect(await secondResult.bytesDown == 8_000_000)
     }
   }
 }

@@ -65,7 +65,7 @@ private func resolve(
     let start = Deadline.now
     let result = try await resolve(name, milliseconds: 200)
     #expect(throws: ResolveError.self) { try result.get() }
-    #expect(Deadline.now.duration(since: start) < .seconds(3))
+    #expect(Deadline.now.duration(since: start) < .seconds(20))
   }
 
   struct Row: CustomTestStringConvertible, Sendable {

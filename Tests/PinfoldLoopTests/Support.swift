@@ -78,10 +78,22 @@ struct Noise {
     return state
   }
 
+  /// Cut out of one long random block at random places, since making each byte takes sanitizers too long.
   mutating func bytes(_ count: Int) -> [UInt8] {
-    let words = (0..<(count + 7) / 8).map { _ in next() }
-    return unsafe words.withUnsafeBytes { unsafe [UInt8]($0.prefix(count)) }
+    var result: [UInt8] = []
+    result.reserveCapacity(count)
+    while result.count < count {
+      let start = Int(next() % UInt64(Self.block.count))
+      result += Self.block[start...].prefix(count - result.count)
+    }
+    return result
   }
+
+  private static let block: [UInt8] = {
+    var noise = Noise(seed: 77)
+    let words = (0..<16_384).map { _ in noise.next() }
+    return unsafe words.withUnsafeBytes { unsafe [UInt8]($0) }
+  }()
 }
 
 /// A keyed hash of a stream, however it was cut, with its length.
