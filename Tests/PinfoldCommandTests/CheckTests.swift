@@ -87,6 +87,17 @@ import Testing
     #expect(tool.errors.first?.contains(place.scratch["roots.pem"]) == true)
   }
 
+  @Test(arguments: [
+    (#"tls: { key_log: "keys" }"#, "tls.key_log"), (#"audit: { file: "audit.jsonl" }"#, "audit.file"),
+    (#"access: { credentials_file: "users" }"#, "access.credentials_file"),
+  ])
+  func `what run cannot honour, check does not pass over`(more: String, key: String) throws {
+    try place.sign()
+    let tool = try check(more)
+    #expect(tool.status == .config)
+    #expect(tool.errors.first?.contains("\(key): not available in version ") == true)
+  }
+
   @Test func `every mistake of the file has its line`() throws {
     let path = try place.scratch.write("bad.json5", "{\n  listne: [],\n  workers: \"many\",\n}\n")
     let tool = Tool("check", "-c", path)

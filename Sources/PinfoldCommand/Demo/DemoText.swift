@@ -35,9 +35,11 @@ struct DemoText {
   /// The commands to try in a second terminal.
   var suggestions: String {
     let python = "import urllib.request as u; print(u.urlopen('https://good.pinfold.test/').read().decode())"
+    let host = "good.pinfold.test"
     let node = """
-      require('http').request({host:'127.0.0.1',port:\(port),method:'CONNECT',path:'good.pinfold.test:443'})\
-      .on('connect',(_,socket)=>require('https').get('https://good.pinfold.test/',{socket,agent:false},\
+      require('http').request({host:'127.0.0.1',port:\(port),method:'CONNECT',path:'\(host):443',\
+      headers:{Host:'\(host):443'}}).on('connect',(_,socket)=>require('https').get({host:'\(host)',\
+      createConnection:()=>require('tls').connect({socket,servername:'\(host)'})},\
       r=>r.pipe(process.stdout))).end()
       """
     return """

@@ -1,6 +1,7 @@
 import PinfoldConfig
 import PinfoldModel
 import PinfoldPolicy
+import PinfoldServer
 import PinfoldSupply
 import PinfoldTLS
 
@@ -22,6 +23,7 @@ struct LoadedPolicy {
     var found: PolicyBundle?
     var lines: [String] = []
     do throws(FileErrors) {
+      try RulesLoader(path: file.path, environment: [:]).requireSupported(configuration)
       if !configuration.policy.bundles.isEmpty {
         let source = try BundleSource(configuration.policy, file: file.path)
         try source.requireFiles()

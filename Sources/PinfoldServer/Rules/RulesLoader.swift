@@ -38,7 +38,7 @@ package struct RulesLoader: Sendable {
   }
 
   /// Keys of the configuration that this version cannot honour. Ignoring one would be a promise not kept.
-  private func requireSupported(_ configuration: Configuration) throws(FileErrors) {
+  package func requireSupported(_ configuration: Configuration) throws(FileErrors) {
     var keys: [String] = []
     if configuration.access.credentialsFile != nil { keys.append("access.credentials_file") }
     if configuration.audit.file != nil { keys.append("audit.file") }
