@@ -40,6 +40,7 @@ package final class Logger: Sendable {
     append(event.render(format, at: .now))
   }
 
+  /// Writes a line put together from a constant message and fields, if its level is taken.
   package func write(_ level: Severity, _ message: StaticString, _ fields: [LogEvent.Field] = []) {
     write(LogEvent(level, message, fields))
   }

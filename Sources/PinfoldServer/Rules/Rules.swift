@@ -6,14 +6,18 @@ package import PinfoldTLS
 /// Everything that is in force at one moment: configuration, policy, trusted authorities. Immutable; a reload makes
 /// another one and swaps it whole, so that no tunnel ever sees half of a change.
 package final class Rules: Sendable {
+  /// The configuration as read.
   package let configuration: Configuration
+  /// The policy the tunnels are decided by.
   package let policy: PolicySnapshot
+  /// Judges chains by the authorities in force.
   package let verifier: ChainVerifier
   let destinations: DestinationGuard
   let clients: ClientList
   /// Tunnels at a time over all workers.
   let tunnelLimit: Int
 
+  /// Rules that trust `authorities` for chains.
   package init(configuration: Configuration, policy: PolicySnapshot, trusting authorities: TrustStore) {
     self.configuration = configuration
     self.policy = policy

@@ -4,6 +4,7 @@ import Synchronization
 package final class RulesInForce: Sendable {
   private let rules: Mutex<Rules>
 
+  /// Begins with these rules.
   package init(_ rules: Rules) {
     self.rules = Mutex(rules)
   }

@@ -8,6 +8,7 @@ import PinfoldTLS
 package struct RulesLoader: Sendable {
   /// What was read, with what the next reading has to know of it.
   package struct Loaded: Sendable {
+    /// The rules, ready to be put into force.
     package let rules: Rules
     /// `nil` when the configuration names no bundle.
     package let keeper: PolicyKeeper?
@@ -19,6 +20,7 @@ package struct RulesLoader: Sendable {
   package let path: String
   private let environment: [String: String]
 
+  /// Reads from the file at `path`; `environment` overrides some of its keys.
   package init(path: String, environment: [String: String]) {
     self.path = path
     self.environment = environment

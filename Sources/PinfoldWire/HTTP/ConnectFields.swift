@@ -51,10 +51,10 @@ struct ConnectFields {
     return value
   }
 
-  /// RFC 9110 §7.2: Host says what the target says. Some clients leave the port away.
+  /// Host has to be a host (RFC 9112 §3.2), but not the target: the request line alone says where the tunnel leads, as
+  /// for every request whose target names an authority (§3.2.2), and Node's `http.request` sends the proxy's own address.
   private func checkHost(_ value: ArraySlice<UInt8>, at start: Int) throws(HeadRefusal) {
-    guard let text = String(validating: value, as: UTF8.self),
-      let host = Authority(text, defaultPort: authority.port), host == authority
-    else { throw HeadRefusal(at: start, "Host is not the target of the request line.") }
+    guard let text = String(validating: value, as: UTF8.self), Authority(text, defaultPort: authority.port) != nil
+    else { throw HeadRefusal(at: start, "Host is not a host with or without a port.") }
   }
 }

@@ -5,7 +5,7 @@ import PinfoldModel
 ///     reading ── receive ──▶ reading | done(request) | done(refused)
 ///
 /// What two readers could read in two ways is refused: a bare LF or CR, control bytes, a folded line, a blank before a
-/// colon, two Host fields, a Host that is not the target, a body. An answer, once given, stays.
+/// colon, two Host fields, a Host that is none, a body. An answer, once given, stays.
 package struct ConnectHeadReader: Sendable {
   /// What the bytes so far amount to.
   package enum Event: Equatable, Sendable {
