@@ -99,4 +99,54 @@ import Testing
     for count in 0..<credential.count { #expect(DelegatedCredential(Array(credential.prefix(count))) == nil) }
     #expect(DelegatedCredential(credential + [0]) == nil)
   }
+
+  @Test("byte by byte the same comes out, and nothing before the last one") func everySplit() throws {
+    let app = try Capture.named("tls13-firefox-nginx35-mlkem").hello()
+    let session = try TwinSession(of: app, now: Timestamp(seconds: Int64(Date().timeIntervalSince1970)))
+    _ = session.start()
+    let answer = try PlayedServer().answer(session.hello.hello)
+    for byte in answer.dropLast() {
+      guard case .needMore = session.receive([byte]) else {
+        Issue.record("an answer before the end")
+        return
+      }
+    }
+    try expectProven(session.receive(Array(answer.suffix(1))), delegated: false)
+    guard case .failed(.ended, let farewell) = session.receive([0]) else {
+      Issue.record("went on after its end")
+      return
+    }
+    #expect(farewell.isEmpty)
+  }
+
+  @Test("a changed byte anywhere, in the clear or not, is never judged well") func changedBytes() throws {
+    let app = try Capture.named("tls13-openssl-aes128").hello()
+    let length = try PlayedServer().answer(app).count
+    // Each position needs a handshake of its own, so every eleventh is tried; all of the ServerHello's kinds are met.
+    for index in stride(from: 0, to: length, by: 11) {
+      let session = try TwinSession(of: app, now: Timestamp(seconds: Int64(Date().timeIntervalSince1970)))
+      _ = session.start()
+      var answer = try PlayedServer().answer(session.hello.hello)
+      guard index < answer.count else { continue }
+      answer[index] ^= 0x04
+      if case .finished = session.receive(answer) { Issue.record("byte \(index) may be changed") }
+    }
+  }
+
+  @Test("a connection that ends inside the flight is a failure, with a clean leave") func earlyEnd() throws {
+    let app = try Capture.named("tls13-openssl-aes128").hello()
+    let session = try TwinSession(of: app, now: TwinHelloTests.now)
+    _ = session.start()
+    let answer = try PlayedServer().answer(session.hello.hello)
+    guard case .needMore = session.receive(Array(answer.dropLast(5))) else {
+      Issue.record("an answer before the end")
+      return
+    }
+    guard case .failed(.ended, let farewell) = session.receiveEnd() else {
+      Issue.record("not a failure")
+      return
+    }
+    // ChangeCipherSpec, then two records of two bytes, a type and a tag.
+    #expect(farewell.count == 6 + 2 * (5 + 2 + 1 + 16) && Array(farewell.prefix(6)) == [20, 3, 3, 0, 1, 1])
+  }
 }

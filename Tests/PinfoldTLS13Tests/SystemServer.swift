@@ -9,9 +9,14 @@ final class SystemServer: Sendable {
   private let process: Process
   private let log: URL
 
+  private static var place: URL {
+    FileManager.default.temporaryDirectory.appendingPathComponent("pinfold-twin-\(getpid())")
+  }
+
   /// A certificate and key of each kind, made once per test run.
   static let folder: URL = {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("pinfold-twin-\(getpid())")
+    let folder = SystemServer.place
+    atexit { try? FileManager.default.removeItem(at: SystemServer.place) }
     try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     let subject = ["-nodes", "-subj", "/CN=api.pinfold.test", "-days", "2"]
     for (name, key) in [("ec", ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"]), ("rsa", ["rsa:2048"])] {
