@@ -73,7 +73,9 @@ let package = Package(
     .executableTarget(name: "pinfold", dependencies: ["PinfoldCommand"], swiftSettings: settings),
     .executableTarget(
       name: "pinfold-bench",
-      dependencies: ["PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldConfig", "PinfoldTLS"],
+      dependencies: [
+        "PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldTLS", "PinfoldSupply",
+      ],
       swiftSettings: settings),
 
     tests("PinfoldModelTests", ["PinfoldModel"]),

@@ -6,7 +6,10 @@ package struct Digest256: Hashable, Sendable {
   private var words: (UInt64, UInt64, UInt64, UInt64)
 
   /// Takes exactly 32 bytes; `nil` for any other count.
-  package init?(_ bytes: some Collection<UInt8>) {
+  package init?(_ bytes: some Collection<UInt8>) { self.init(Array(bytes)[...]) }
+
+  /// Takes exactly 32 bytes where they lie; `nil` for any other count.
+  package init?(_ bytes: ArraySlice<UInt8>) {
     guard bytes.count == Self.byteCount else { return nil }
     var packed: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
     var index = 0

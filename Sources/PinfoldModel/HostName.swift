@@ -22,13 +22,19 @@ package enum HostName: Hashable, Sendable {
       self = .address(address)
       return
     }
-    if let address = IPAddress(text) {
+    if Self.mayBeAddress(bytes), let address = IPAddress(text) {
       if case .v6 = address, bracketed { return nil }
       self = .address(address)
       return
     }
     guard let name = Self.normalised(bytes) else { return nil }
     self = .name(name)
+  }
+
+  /// Addresses have a colon, or begin with a digit.
+  private static func mayBeAddress(_ bytes: [UInt8]) -> Bool {
+    guard let first = bytes.first else { return false }
+    return (first >= 0x30 && first <= 0x39) || bytes.contains(0x3a)
   }
 
   private static func normalised(_ bytes: [UInt8]) -> String? {

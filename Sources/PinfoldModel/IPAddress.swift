@@ -24,6 +24,8 @@ package enum IPAddress: Hashable, Sendable {
   }
 
   private static func dotted(_ bytes: ArraySlice<UInt8>) -> UInt32? {
+    // Most of what is asked is a name: told apart without allocating.
+    guard let first = bytes.first, first >= 0x30, first <= 0x39, bytes.count <= 15 else { return nil }
     let parts = bytes.split(separator: 0x2e, omittingEmptySubsequences: false)
     guard parts.count == 4 else { return nil }
     var result: UInt32 = 0

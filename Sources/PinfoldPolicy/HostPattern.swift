@@ -43,33 +43,36 @@ package struct HostPattern: Hashable, Sendable {
   ///
   /// The error's text says what is wrong and what would be right.
   package init(_ text: some StringProtocol) throws(HostPatternError) {
-    let (reach, rest) = Self.wildcard(String(text))
-    guard !rest.utf8.contains(0x2a) else { throw .misplacedWildcard }
+    let (reach, rest) = Self.wildcard(Array(text.utf8)[...])
+    guard !rest.contains(0x2a) else { throw .misplacedWildcard }
     // A URL is no host; without this its scheme would be taken for a host with a strange port.
-    guard !rest.utf8.contains(0x2f) else { throw .badHost }
-    let (hostText, port) = try Self.port(of: rest)
-    guard let host = HostName(hostText, bracketed: hostText.hasPrefix("[")) else { throw .badHost }
+    guard !rest.contains(0x2f) else { throw .badHost }
+    let (hostBytes, port) = try Self.port(of: rest)
+    let hostText = String(decoding: hostBytes, as: UTF8.self)
+    guard let host = HostName(hostText, bracketed: hostBytes.first == 0x5b) else { throw .badHost }
     guard let pattern = Self(reach: reach, host: host, port: port) else { throw .wildcardOverAddress }
     self = pattern
   }
 
-  private static func wildcard(_ text: String) -> (Reach, Substring) {
-    for reach in [Reach.anyDepth, .oneLabel] where text.hasPrefix(reach.prefix) {
-      return (reach, text.dropFirst(reach.prefix.count))
+  private static func wildcard(_ text: ArraySlice<UInt8>) -> (Reach, ArraySlice<UInt8>) {
+    guard text.first == 0x2a else { return (.exact, text) }
+    for reach in [Reach.anyDepth, .oneLabel] where text.starts(with: reach.prefix.utf8) {
+      return (reach, text.dropFirst(reach.prefix.utf8.count))
     }
-    return (.exact, text[...])
+    return (.exact, text)
   }
 
-  private static func port(of text: Substring) throws(HostPatternError) -> (Substring, UInt16?) {
+  private static func port(
+    of text: ArraySlice<UInt8>
+  ) throws(HostPatternError) -> (host: ArraySlice<UInt8>, port: UInt16?) {
     // Two colons outside brackets are an IPv6 address without a port.
-    let bytes = text.utf8
-    let afterBracket = bytes.lastIndex(of: 0x5d) ?? bytes.startIndex
-    guard let colon = bytes[afterBracket...].lastIndex(of: 0x3a),
-      bytes.first == 0x5b || bytes.firstIndex(of: 0x3a) == colon
+    let afterBracket = text.lastIndex(of: 0x5d) ?? text.startIndex
+    guard let colon = text[afterBracket...].lastIndex(of: 0x3a),
+      text.first == 0x5b || text.firstIndex(of: 0x3a) == colon
     else { return (text, nil) }
-    let digits = text[bytes.index(after: colon)...]
-    guard (1...5).contains(digits.utf8.count), digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }),
-      digits.utf8.first != 0x30, let port = UInt16(digits)
+    let digits = text[(colon + 1)...]
+    guard (1...5).contains(digits.count), digits.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), digits.first != 0x30,
+      let port = UInt16(String(decoding: digits, as: UTF8.self))
     else { throw .badPort }
     return (text[..<colon], port)
   }

@@ -2,7 +2,7 @@ import PinfoldModel
 
 extension PolicySnapshot {
   func decide(_ authority: Authority, at now: Timestamp, user: String?, trace: inout DecisionTrace) -> Decision {
-    let rule = document?.table.rule(for: authority)
+    let rule = table.rule(for: authority)
     var decision = Decision(
       authority: authority, action: .block(.unpinnedBlocked), state: .blocked, tls13: local.tls13,
       sniOptional: authority.host.isAddress, portAllowed: local.ports.contains(authority.port),

@@ -20,15 +20,17 @@ package final class PolicySnapshot: Sendable {
   package init(_ standing: Standing, local: LocalPolicy) {
     self.standing = standing
     self.local = local
+    document = if case .document(let document) = standing { document } else { nil }
+    version = document?.version ?? 0
+    table = document?.table ?? .empty
   }
 
   /// The document in force, if there is one.
-  package var document: PolicyDocument? {
-    if case .document(let document) = standing { document } else { nil }
-  }
-
+  package let document: PolicyDocument?
   /// Version of the document in force; 0 without one.
-  package var version: UInt64 { document?.version ?? 0 }
+  package let version: UInt64
+  /// Its rules, without the detour over the document, which is large to copy.
+  let table: RuleTable
 
   /// What the policy says of this authority now. `user` is the proxy user, if there is one.
   package func decide(_ authority: Authority, at now: Timestamp, user: String? = nil) -> Decision {

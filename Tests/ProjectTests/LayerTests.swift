@@ -28,8 +28,8 @@ import Testing
     ],
     "pinfold": ["PinfoldCommand", "Glibc"],
     "pinfold-bench": [
-      "PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldConfig", "PinfoldTLS", "FoundationEssentials",
-      "Synchronization", "Glibc",
+      "PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldTLS", "PinfoldSupply",
+      "FoundationEssentials", "Synchronization", "Glibc",
     ],
     "pinfold-fuzz": [
       "PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldConfig", "PinfoldTLS", "FoundationEssentials", "Glibc",

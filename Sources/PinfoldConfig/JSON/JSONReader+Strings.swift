@@ -30,6 +30,22 @@ extension JSONReader {
     return try validated(buffer[...], at: start)
   }
 
+  /// Passes over a string. One without escapes, however long, is not copied.
+  mutating func skipString() throws(JSONError) {
+    let start = position
+    position += 1
+    let content = position
+    while let byte = next, byte != bytes[start], byte != 0x5c, byte >= 0x20 { position += 1 }
+    guard next == bytes[start] else {
+      position = start
+      _ = try string()
+      return
+    }
+    // Most of what is skipped is ASCII, which needs no second look.
+    if !bytes[content..<position].allSatisfy({ $0 < 0x80 }) { _ = try validated(bytes[content..<position], at: start) }
+    position += 1
+  }
+
   private func validated(_ content: ArraySlice<UInt8>, at start: Int) throws(JSONError) -> String {
     guard let text = String(validating: content, as: UTF8.self) else {
       throw error("a string that is not UTF-8", at: start)

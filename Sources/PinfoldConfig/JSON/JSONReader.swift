@@ -178,7 +178,7 @@ package struct JSONReader {
     case .array:
       try beginArray()
       while try nextElement() { try skipValue() }
-    case .string: _ = try string()
+    case .string: try skipString()
     case .number: _ = try number()
     case .bool: _ = try bool()
     case .null: try null()

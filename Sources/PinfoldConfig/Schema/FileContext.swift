@@ -61,30 +61,27 @@ final class FileContext {
 }
 
 /// The path of a key, put together only when somebody reads it.
-struct KeyPath {
-  private let parent: String
-  private let key: String
-  private let isQuoted: Bool
-
-  static let root = KeyPath(parent: "", key: "", isQuoted: false)
-
-  private init(parent: String, key: String, isQuoted: Bool) {
-    self.parent = parent
-    self.key = key
-    self.isQuoted = isQuoted
-  }
+indirect enum KeyPath: Sendable {
+  case root
+  case member(of: KeyPath, String)
+  case entry(of: KeyPath, String)
+  case element(of: KeyPath, Int)
 
   /// `tls.tls13`
-  func member(_ key: String) -> KeyPath { KeyPath(parent: text, key: key, isQuoted: false) }
+  func member(_ key: String) -> KeyPath { .member(of: self, key) }
   /// `hosts["api.example.com"]`, for keys that the operator chooses.
-  func entry(_ key: String) -> KeyPath { KeyPath(parent: text, key: key, isQuoted: true) }
+  func entry(_ key: String) -> KeyPath { .entry(of: self, key) }
   /// `listen[0]`
-  func element(_ index: Int) -> KeyPath { KeyPath(parent: text + "[\(index)]", key: "", isQuoted: false) }
+  func element(_ index: Int) -> KeyPath { .element(of: self, index) }
 
   var text: String {
-    if key.isEmpty && !isQuoted { return parent }
-    if isQuoted { return "\(parent)[\"\(key)\"]" }
-    return parent.isEmpty ? key : parent + "." + key
+    switch self {
+    case .root: ""
+    case .member(.root, let key): key
+    case .member(let parent, let key): parent.text + "." + key
+    case .entry(let parent, let key): "\(parent.text)[\"\(key)\"]"
+    case .element(let parent, let index): "\(parent.text)[\(index)]"
+    }
   }
 }
 

@@ -20,6 +20,7 @@ struct ObjectReader {
       members = []
       field?.expected("an object")
     }
+    asked.reserveCapacity(16)
   }
 
   /// The member's value, or `nil` when it is absent.
