@@ -5,7 +5,7 @@ extension Handshakes {
   /// certificate of the same authority, but not the pinned one, is refused and the client sees none of its flight.
   ///
   /// Guards: the pin check itself, in band (TLS 1.2) and by probe (TLS 1.3). The two cases differ in the pin alone.
-  @Suite(.needsBinary) struct ClientMatrixTests {
+  @Suite struct ClientMatrixTests {
     struct Row: Sendable, CustomTestStringConvertible {
       let client: Client
       let protocols: String

@@ -3,7 +3,7 @@ import Testing
 extension Handshakes {
   /// Upstreams that do not play by the rules, and clients that do not either, byte by byte. The hello is made by hand
   /// and knows TLS 1.2 only, so one connection goes upstream and all of it can be counted.
-  @Suite(.needsBinary) struct HostileUpstreamTests {
+  @Suite struct HostileUpstreamTests {
     private static let authority = "api.pinfold.test:443"
 
     /// Runs one exchange against a script; the reply and the reasons given.

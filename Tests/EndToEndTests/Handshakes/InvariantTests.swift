@@ -2,7 +2,7 @@ import Testing
 
 extension Handshakes {
   /// Before an allow verdict no client byte but the ClientHello goes up, and no flight byte comes down.
-  @Suite(.needsBinary) struct InvariantTests {
+  @Suite struct InvariantTests {
     /// Guards: the held client side. Whatever is sent behind the hello waits for the verdict.
     @Test("Bytes sent behind the ClientHello do not reach an upstream that has not proven its key")
     func clientBytesWait() throws {

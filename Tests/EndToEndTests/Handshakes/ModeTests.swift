@@ -2,7 +2,7 @@ import Testing
 
 extension Handshakes {
   /// Modes of a rule and of hosts without one: what they let through and what not even they do.
-  @Suite(.needsBinary) struct ModeTests {
+  @Suite struct ModeTests {
     private struct Outcome {
       let fetched: Command
       let reason: String

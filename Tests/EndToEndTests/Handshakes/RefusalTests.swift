@@ -3,7 +3,7 @@ import Testing
 extension Handshakes {
   /// What the upstream shows is wrong in exactly one way, and the pin always matches the leaf it shows: so nothing but
   /// the named check can refuse. Each refusal has its own reason, and nothing of the flight reaches the client.
-  @Suite(.needsBinary) struct RefusalTests {
+  @Suite struct RefusalTests {
     struct Row: Sendable, CustomTestStringConvertible {
       let testDescription: String
       let identity: @Sendable (Certificates) -> Certificates.Identity

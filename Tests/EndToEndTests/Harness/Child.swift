@@ -66,8 +66,16 @@ final class Child: Sendable {
     // What other tests of this process have open must not live on in a server.
     // Closing a number that is not open is no error here.
     for descriptor in Int32(3)..<256 { unsafe posix_spawn_file_actions_addclose(&actions, descriptor) }
-    unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
+    // Dispatch blocks all signals on its threads, and a child inherits that.
+    var none = sigset_t()
+    var all = sigset_t()
+    unsafe sigemptyset(&none)
+    unsafe sigfillset(&all)
+    unsafe posix_spawnattr_setsigmask(&attributes, &none)
+    unsafe posix_spawnattr_setsigdefault(&attributes, &all)
     unsafe posix_spawnattr_setpgroup(&attributes, 0)
+    let flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF
+    unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
     var pid: pid_t = 0
     let argv = unsafe arguments.map { unsafe strdup($0) } + [nil]
     let envp = unsafe environment.map { unsafe strdup($0) } + [nil]

@@ -24,11 +24,6 @@ extension Trait where Self == BlockingTrait {
   static var blocking: BlockingTrait { BlockingTrait() }
 }
 
-extension Trait where Self == ConditionTrait {
-  /// For tests of the binary, which has to know how to run.
-  static var needsBinary: ConditionTrait { .enabled(if: Pinfold.canRun, "the binary does not know `run` yet") }
-}
-
 /// A task executor whose threads may block, since Dispatch adds others.
 final class BlockingExecutor: TaskExecutor {
   static let shared = BlockingExecutor()

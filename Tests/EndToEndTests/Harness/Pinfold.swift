@@ -20,8 +20,6 @@ final class Pinfold: Sendable {
     } ?? "pinfold"
   }()
 
-  static let canRun = (try? command("run", "--help"))?.succeeded ?? false
-
   /// Runs a command of the binary to its end.
   static func command(_ arguments: String..., input: String = "") throws -> Command {
     try Command([binary] + arguments, input: input)

@@ -28,7 +28,9 @@ enum Servers {
 
   /// nginx with one or several identities (of different key types, chosen by what the client offers) and the given
   /// protocol versions, such as `TLSv1.2`.
-  static func nginx(_ identities: Certificates.Identity..., protocols: String = "TLSv1.2 TLSv1.3") throws -> Running {
+  static func nginx(
+    _ identities: Certificates.Identity..., protocols: String = "TLSv1.2 TLSv1.3", curve: String = "auto"
+  ) throws -> Running {
     let workspace = try Workspace("nginx")
     let port = try FreePort.next()
     let keys = identities.map { "ssl_certificate \($0.chainFile); ssl_certificate_key \($0.keyFile);" }
@@ -41,7 +43,7 @@ enum Servers {
       http {
         access_log off; \(temporary.joined(separator: " "))
         server {
-          listen 127.0.0.1:\(port) ssl; ssl_protocols \(protocols); \(keys.joined(separator: " "))
+          listen 127.0.0.1:\(port) ssl; ssl_protocols \(protocols); ssl_ecdh_curve \(curve); \(keys.joined(separator: " "))
           location = / { default_type text/plain; return 200 "\(greeting)\\n"; }
           location / { root \(workspace.folder.path); }
         }

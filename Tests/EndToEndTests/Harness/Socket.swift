@@ -111,10 +111,11 @@ final class Socket: Sendable {
   /// Ends both directions and wakes whoever waits on this socket.
   func shutDown() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
-  /// Makes closing send a reset.
-  func resetOnClose() {
-    var value = linger(l_onoff: 1, l_linger: 0)
-    unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &value, socklen_t(MemoryLayout<linger>.size))
+  /// Breaks the connection off with a reset, as connecting to no address does (connect(2), AF_UNSPEC).
+  func abort() {
+    var address = sockaddr()
+    address.sa_family = sa_family_t(AF_UNSPEC)
+    _ = unsafe Glibc.connect(descriptor, &address, socklen_t(MemoryLayout<sockaddr>.size))
   }
 }
 

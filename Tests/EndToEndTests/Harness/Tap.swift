@@ -87,10 +87,26 @@ struct ProxyReply: Equatable {
   }
 
   /// Whether behind the 200 head nothing came but, at most, the fatal alert access_denied in the clear: the shape
-  /// of every refusal. Any byte of the upstream's flight would show here.
-  var isSilentRefusal: Bool {
+  /// of every refusal. Any byte of the upstream's flight would show here. A HelloRetryRequest, which carries no key,
+  /// may come before where `allowsRetry`, with the ChangeCipherSpec that goes along with it.
+  func isSilentRefusal(allowsRetry: Bool) -> Bool {
     guard statusLine.contains(" 200") else { return false }
+    var rest = rest[...]
+    if allowsRetry, let length = TLSRecords.firstLength(Array(rest)), rest.dropFirst(11).starts(with: Self.retryRandom)
+    {
+      rest = rest.dropFirst(length)
+      if rest.starts(with: [20, 3, 3, 0, 1, 1]) { rest = rest.dropFirst(6) }
+    }
     return rest.isEmpty
-      || (rest.count == 7 && rest[0] == 21 && rest[1] == 3 && rest[3...].elementsEqual([0, 2, 2, 49]))
+      || (rest.count == 7 && rest.starts(with: [21, 3]) && rest.dropFirst(3).elementsEqual([0, 2, 2, 49]))
   }
+
+  /// The refusal without a HelloRetryRequest.
+  var isSilentRefusal: Bool { isSilentRefusal(allowsRetry: false) }
+
+  /// The random by which a ServerHello is a HelloRetryRequest: SHA-256 of those words (RFC 8446 §4.1.3).
+  private static let retryRandom: [UInt8] = [
+    0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2, 0xa2, 0x11,
+    0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+  ]
 }

@@ -3,7 +3,7 @@ import Testing
 
 extension Operation {
   /// What operators look at.
-  @Suite(.needsBinary) struct AdminTests {
+  @Suite struct AdminTests {
     /// After one tunnel of each kind, so that as many series as possible are there.
     private func busy() throws -> Pinfold {
       let certificates = try Certificates.shared()

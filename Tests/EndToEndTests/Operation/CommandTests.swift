@@ -3,7 +3,7 @@ import Testing
 
 extension Operation {
   /// The command line: what each command prints and how it exits. 0 good, 1 refused or failed, 64 usage, 78 config.
-  @Suite(.needsBinary) struct CommandTests {
+  @Suite struct CommandTests {
     private func keygen(_ workspace: Workspace, _ name: String = "key") throws -> String {
       let made = try Pinfold.command("keygen", "-o", workspace.path(name))
       #expect(made.succeeded, "\(made)")

@@ -5,8 +5,7 @@ import Testing
 extension Operation {
   /// What a stranger sees first. The demonstration has its ports written into it, so the test stands back where
   /// somebody else listens there.
-  @Suite(.needsBinary, .enabled(if: FreePort.areFree(3128, 9128), "127.0.0.1:3128 or :9128 is taken")) struct DemoTests
-  {
+  @Suite(.enabled(if: FreePort.areFree(3128, 9128), "127.0.0.1:3128 or :9128 is taken")) struct DemoTests {
     @Test("`demo --once` shows a pinned host passing and a wrong key refused, and leaves nothing behind")
     func once() throws {
       let temporary = try Workspace("demo")

@@ -2,7 +2,7 @@ import Testing
 
 extension Operation {
   /// Where tunnels may go, and who may ask for one.
-  @Suite(.needsBinary) struct DestinationTests {
+  @Suite struct DestinationTests {
     private func connect(_ authority: String, _ settings: Settings) throws -> (reply: ProxyReply, reason: String) {
       let pinfold = try Pinfold(settings)
       let reply = try RawClient(to: pinfold.port).connect(authority)

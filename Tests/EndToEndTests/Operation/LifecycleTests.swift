@@ -3,7 +3,7 @@ import Testing
 
 extension Operation {
   /// Reload and drain.
-  @Suite(.needsBinary) struct LifecycleTests {
+  @Suite struct LifecycleTests {
     /// Guards: the atomic swap, and that a bad file changes nothing.
     @Test("SIGHUP takes a good policy, and keeps it when the next one is bad") func reload() throws {
       let certificates = try Certificates.shared()

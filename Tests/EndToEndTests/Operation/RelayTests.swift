@@ -3,7 +3,7 @@ import Testing
 
 extension Operation {
   /// After the verdict. Guards: every byte arrives, in order, and the ends of both directions are passed on apart.
-  @Suite(.needsBinary) struct RelayTests {
+  @Suite struct RelayTests {
     /// A proxy that lets anything through to the upstream, so that the relay can be seen without TLS in between.
     private func open(_ upstream: FakeUpstream, change: (inout Settings) -> Void = { _ in }) throws -> Pinfold {
       let settings = try Settings.pinned(Certificates.shared().ecdsa.pin, port: 1).with {
@@ -81,9 +81,10 @@ extension Operation {
       }
       let pinfold = try open(upstream)
       let client = try RawClient(to: pinfold.port)
-      #expect(try client.connect(Self.authority).statusLine.contains(" 200"))
+      // The greeting may come right behind the head.
+      let reply = try client.connect(Self.authority)
       let (bytes, ended) = client.drain()
-      #expect(String(decoding: bytes, as: UTF8.self) == "greeting" && ended)
+      #expect(String(decoding: reply.rest + bytes, as: UTF8.self) == "greeting" && ended)
       client.send("late")
       client.socket.endSending()
       try Wait.untilTrue("the late word") { upstream.received == [Array("late".utf8)] }
@@ -109,8 +110,8 @@ extension Operation {
 
     @Test("A reset on one side ends the other") func reset() throws {
       let upstream = try FakeUpstream { connection in
-        connection.socket.resetOnClose()
         _ = connection.socket.receive()
+        connection.socket.abort()
       }
       let pinfold = try open(upstream)
       let client = try RawClient(to: pinfold.port)
