@@ -261,6 +261,13 @@ const char *pinfold_error_name(int error) {
   return name != NULL ? name : "unknown error";
 }
 
+void pinfold_unblock_signal(int number) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, number);
+  pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
 const int pinfold_sighup = SIGHUP, pinfold_sigterm = SIGTERM, pinfold_sigint = SIGINT;
 
 intptr_t pinfold_duplicate(int fd) { return PINFOLD_RETRY(fcntl(fd, F_DUPFD_CLOEXEC, 0)); }

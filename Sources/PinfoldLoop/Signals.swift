@@ -41,6 +41,8 @@ package final class SignalListener {
       throw .descriptorsExhausted
     }
     unsafe registration = event
+    // A blocked signal mask is inherited over exec; some supervisors leave one behind.
+    pinfold_unblock_signal(signal.number)
   }
 
   deinit {

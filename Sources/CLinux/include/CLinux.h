@@ -92,6 +92,9 @@ void pinfold_ignore_sigpipe(void);
 /* signal(7) numbers; <signal.h> may not be included here. */
 extern const int pinfold_sighup, pinfold_sigterm, pinfold_sigint;
 
+/* Lets the calling thread receive a signal that whoever started the process may have blocked. */
+void pinfold_unblock_signal(int number);
+
 /* A second descriptor for the same socket, closed on exec. */
 intptr_t pinfold_duplicate(int fd);
 

@@ -96,7 +96,7 @@ extension Inspection {
 
   /// How long the probe may hear nothing after the app's connection was answered. An upstream that serves one connection
   /// at a time would never answer it.
-  private var patience: Duration {
+  var patience: Duration {
     let answerTook = worker.loop.now.duration(since: sentHello)
     return max(.milliseconds(250), answerTook * 4)
   }

@@ -183,6 +183,8 @@ struct Inspection {
       case .incomplete:
         event = try await receiveFlight(&reader)
       case .helloRetryRequest(let retry):
+        // Once the client has it, the lot cannot be drawn anew: first make sure that the probe is served too.
+        if let leg, !(await leg.isHeard(within: patience)) { return nil }
         hello = try await passRetry(retry, &reader, answering: hello, sentUp: &sentUp)
         event = reader.secondHello(hello)
       case .tls12Flight(let flight):

@@ -8,6 +8,7 @@ import PinfoldTLS
 /// of the two is watched has to leave both alone or be caught on half of all tries.
 ///
 /// `@unchecked Sendable`: touched on its loop's thread only, which every door checks.
+@safe
 final class ProbeLeg: @unchecked Sendable {
   /// How a probe ended.
   enum Outcome: Sendable {
@@ -25,6 +26,8 @@ final class ProbeLeg: @unchecked Sendable {
   var socket: StreamSocket
   private var hasHeard = false
   private var isStalled = false
+  private var isOver = false
+  private var listener: UnsafeContinuation<Void, Never>?
   private var work: Task<Outcome, Never>?
 
   init(_ session: ProbeSession, over socket: StreamSocket, loop: EventLoop, deadline: Deadline) {
@@ -59,6 +62,21 @@ final class ProbeLeg: @unchecked Sendable {
     return await work.value
   }
 
+  /// Whether the upstream says anything on this connection within `patience`; at once if it has, or if the leg is over.
+  func isHeard(within patience: Duration) async -> Bool {
+    loop.preconditionOnLoop()
+    guard !hasHeard, !isOver else { return true }
+    let timer = LoopTimer(loop: loop, after: patience) { [self] in wakeListener() }
+    defer { timer.cancel() }
+    unsafe await withUnsafeContinuation { continuation in unsafe listener = continuation }
+    return hasHeard || isOver
+  }
+
+  private func wakeListener() {
+    unsafe listener?.resume()
+    unsafe listener = nil
+  }
+
   /// Closes the connection; may be called again.
   func abandon() {
     loop.preconditionOnLoop()
@@ -66,7 +84,11 @@ final class ProbeLeg: @unchecked Sendable {
   }
 
   private func run(_ first: ProbeStep) async -> Outcome {
-    defer { abandon() }
+    defer {
+      isOver = true
+      wakeListener()
+      abandon()
+    }
     var next = first
     do {
       while true {
@@ -83,6 +105,7 @@ final class ProbeLeg: @unchecked Sendable {
         case .needMore:
           let bytes = try await socket.receive(max: Inspection.readSize, deadline: deadline)
           hasHeard = true
+          wakeListener()
           next = bytes.isEmpty ? session.receiveEnd() : session.receive(bytes)
         }
       }

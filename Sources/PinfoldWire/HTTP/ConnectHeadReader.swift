@@ -103,7 +103,7 @@ package struct ConnectHeadReader: Sendable {
       if parts[1].starts(with: "http://".utf8) {
         throw HeadRefusal(405, at: 0, "Plain HTTP cannot be pinned: use https:// URLs, which arrive here as CONNECT.")
       }
-      throw HeadRefusal(405, at: 0, "Only CONNECT is served here.")
+      throw HeadRefusal(405, at: 0, "Only CONNECT is served here; plain HTTP cannot be pinned.")
     }
     guard let text = String(validating: parts[1], as: UTF8.self), let authority = Authority(text) else {
       throw HeadRefusal(
