@@ -46,7 +46,7 @@ struct Certificates: Sendable {
     let folder = FileManager.default.temporaryDirectory.appending(path: "pinfold-pki-\(getpid())").path
     self.folder = folder
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    atexit { try? FileManager.default.removeItem(atPath: NSTemporaryDirectory() + "/pinfold-pki-\(getpid())") }
+    Leftovers.add(folder: folder)
     let maker = CertificateMaker(folder: folder)
     try maker.authority("root", subject: "/CN=Pinfold test root")
     try maker.authority("stranger-root", subject: "/CN=Stranger root")

@@ -30,13 +30,16 @@ final class Child: Sendable {
     variables.merge(environment) { $1 }
     pid = try Self.spawn(
       executable, arguments, variables.map { "\($0)=\($1)" }, files: [inputPath, outputPath, errorsPath])
+    Leftovers.add(group: pid)
   }
 
   deinit {
-    guard ending.withLock({ $0 }) == nil else { return }
-    kill(-pid, SIGKILL)
-    var status: Int32 = 0
-    _ = unsafe waitpid(pid, &status, 0)
+    if ending.withLock({ $0 }) == nil {
+      kill(-pid, SIGKILL)
+      var status: Int32 = 0
+      _ = unsafe waitpid(pid, &status, 0)
+    }
+    Leftovers.remove(group: pid)
   }
 
   private static let searchPath = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin") + ":/usr/sbin:/sbin"
