@@ -68,7 +68,7 @@ final class SystemServer: Sendable {
     }
   }
 
-  deinit { process.terminate() }
+  deinit { kill(process.processIdentifier, SIGKILL) }
 
   /// What it complained about so far.
   var complaints: String { (try? String(contentsOf: log, encoding: .utf8)) ?? "" }

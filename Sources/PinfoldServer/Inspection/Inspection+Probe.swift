@@ -10,25 +10,25 @@ extension Inspection {
   /// Dials the connection for a probe that will probably be needed, before any hello is sent, and draws which of the two
   /// connections carries the app's handshake. `nil` where no probe is expected, or an earlier verdict may be used again.
   mutating func openProbeLeg(for hello: ClientHello) async throws(Refusal) -> ProbeLeg? {
-    guard hello.offersTLS13, decision.tls13 != .deny, rules.configuration.tls.probeReuseSeconds == 0,
+    guard hello.offersTLS13, decision.tls13 == .probe, rules.configuration.tls.probeReuseSeconds == 0,
       !worker.upstreams.answersOlder(decision.authority)
     else { return nil }
-    let leg = try await makeLeg(for: hello)
+    let leg = try await makeLeg(for: hello, twin: true)
     if Bool.random() { swap(&upstream, &leg.socket) }
     return leg
   }
 
-  private func makeLeg(for hello: ClientHello) async throws(Refusal) -> ProbeLeg {
-    let session: ProbeSession
+  private func makeLeg(for hello: ClientHello, twin: Bool) async throws(Refusal) -> ProbeLeg {
+    let handshake: ProbeHandshake
     do {
-      session = try worker.probes.session(mirroring: hello)
+      handshake = try ProbeHandshake.make(for: hello, worker.probes, now: .now, twin: twin)
     } catch {
       throw Refusal(error, method: .probe)
     }
     do {
       let socket = try await StreamSocket.connect(
         to: .tcp(address), loop: worker.loop, deadline: deadline, watching: client)
-      return ProbeLeg(session, over: socket, loop: worker.loop, deadline: deadline)
+      return ProbeLeg(handshake, over: socket, loop: worker.loop, deadline: deadline)
     } catch {
       switch error {
       case .refused, .unreachable, .reset: throw Refusal(.probeFailed, "probe: \(error.text)", method: .probe)
@@ -42,7 +42,9 @@ extension Inspection {
     guard rules.configuration.tls.resumption == .probe else {
       throw Refusal(.resumptionUnverified, "the session was resumed and tls.resumption is refuse", method: .resumption)
     }
-    return try await runProbe(hello, leg)
+    // A twin offers the app's own session, which the upstream would resume again.
+    leg?.abandon()
+    return try await runProbe(hello, nil, twin: false)
   }
 
   /// In TLS 1.3 the certificate is encrypted.
@@ -66,31 +68,40 @@ extension Inspection {
       throw Refusal(
         .pskDeclined, "the upstream declined the pre-shared key and tls.psk_declined is refuse", method: .probe)
     }
-    return try await runProbe(hello, leg)
+    return try await runProbe(hello, leg, twin: true)
   }
 
-  private mutating func runProbe(_ hello: ClientHello, _ leg: ProbeLeg?) async throws(Refusal) -> Evidence? {
-    probe = .openssl
+  private mutating func runProbe(
+    _ hello: ClientHello, _ leg: ProbeLeg?, twin: Bool
+  ) async throws(Refusal) -> Evidence? {
     let outcome: ProbeLeg.Outcome
-    let reuse = rules.configuration.tls.probeReuseSeconds
-    if reuse > 0 {
-      outcome = await reusableProbe(hello, seconds: reuse)
-    } else if let leg {
+    let kind: ProbeKind
+    if let leg {
+      kind = leg.kind
       outcome = await leg.outcome(patience: patience)
+    } else if rules.configuration.tls.probeReuseSeconds > 0 {
+      kind = .openssl
+      outcome = await reusableProbe(hello, seconds: rules.configuration.tls.probeReuseSeconds)
     } else {
-      outcome = try await makeLeg(for: hello).outcome(patience: patience)
+      // Not expected, so dialled late: by a hello that needs none of the app's to answer a retry.
+      let late = try await makeLeg(for: hello, twin: twin && !hasRetried)
+      kind = late.kind
+      outcome = await late.outcome(patience: patience)
+      late.abandon()
     }
+    probe = kind
     switch outcome {
     case .stalled where releasedDown == 0:
       return nil
     case .stalled:
+      worker.shard.probe(kind, .failure)
       throw Refusal(.probeFailed, "probe: the upstream serves one connection at a time", method: .probe)
     case .failed(let reason, let detail):
-      worker.shard.probe(.openssl, .failure)
+      worker.shard.probe(kind, .failure)
       throw Refusal(reason, detail, method: .probe)
-    case .finished(let result):
-      worker.shard.probe(.openssl, .success)
-      return try judge(result)
+    case .finished(let seen):
+      worker.shard.probe(kind, .success)
+      return try judge(seen)
     }
   }
 
@@ -114,11 +125,16 @@ extension Inspection {
     }
   }
 
-  private func judge(_ result: ProbeResult) throws(Refusal) -> Evidence {
-    do {
-      let judgement = try rules.verifier.judge(
-        certificates: result.certificates, host: decision.authority.host, now: .now)
-      return Evidence(judgement, keyProven: true)
+  private func judge(_ seen: ProbeHandshake.Seen) throws(Refusal) -> Evidence {
+    do throws(TLSError) {
+      switch seen {
+      case .certificates(let certificates):
+        let host = decision.authority.host
+        return Evidence(
+          try rules.verifier.judge(certificates: certificates, host: host, now: .now), keyProven: true)
+      case .rawPublicKey(let key):
+        return Evidence(try rules.verifier.judge(rawPublicKey: key, now: .now), keyProven: true)
+      }
     } catch {
       throw Refusal(error, method: .probe)
     }
@@ -148,29 +164,19 @@ private struct SingleProbe: Sendable {
 
   func run() async -> ProbeLeg.Outcome {
     let deadline = worker.loop.deadline(after: .seconds(rules.configuration.limits.handshakeSeconds))
-    let session: ProbeSession
+    let handshake: ProbeHandshake
     do {
-      session = try worker.probes.session(mirroring: hello)
+      handshake = try ProbeHandshake.make(for: hello, worker.probes, now: .now, twin: false)
     } catch {
       return .failed(.internalError, error.description)
     }
     do {
       let socket = try await StreamSocket.connect(to: .tcp(address), loop: worker.loop, deadline: deadline)
-      return await ProbeLeg(session, over: socket, loop: worker.loop, deadline: deadline).outcome(
-        patience: .seconds(3600))
+      let leg = ProbeLeg(handshake, over: socket, loop: worker.loop, deadline: deadline)
+      return await leg.outcome(patience: .seconds(rules.configuration.limits.handshakeSeconds))
     } catch {
       return .failed(.probeFailed, "probe: \(error.text)")
     }
-  }
-}
-
-extension ProbeClient {
-  /// A probe that offers what the app's hello offers.
-  fileprivate func session(mirroring hello: ClientHello) throws(TLSError) -> ProbeSession {
-    guard let offer = ProbeOffer(mirroring: hello) else {
-      throw .failed(call: "probe", detail: "no version of the application's offer is known")
-    }
-    return try session(offer)
   }
 }
 

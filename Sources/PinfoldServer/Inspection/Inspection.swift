@@ -32,6 +32,8 @@ struct Inspection {
   var releasedDown = 0
   /// When the app's hello went to the upstream.
   var sentHello = Deadline.never
+  /// Whether the upstream asked the app for a second hello.
+  var hasRetried: Bool { releasedDown > 0 }
   /// The kind of the probe, once one was needed.
   var probe: ProbeKind?
   /// The record version in which the client reads an alert.
@@ -184,8 +186,9 @@ struct Inspection {
         event = try await receiveFlight(&reader)
       case .helloRetryRequest(let retry):
         // Once the client has it, the lot cannot be drawn anew: first make sure that the probe is served too.
-        if let leg, !(await leg.isHeard(within: patience)) { return nil }
+        if let leg, await leg.standing(patience: patience) == .silent { return nil }
         hello = try await passRetry(retry, &reader, answering: hello, sentUp: &sentUp)
+        leg?.goOn(with: hello)
         event = reader.secondHello(hello)
       case .tls12Flight(let flight):
         worker.upstreams.note(decision.authority, answeredTLS13: false)

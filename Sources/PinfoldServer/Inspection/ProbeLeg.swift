@@ -1,6 +1,7 @@
 import PinfoldLoop
 import PinfoldModel
-import PinfoldTLS
+import PinfoldTelemetry
+import PinfoldWire
 
 /// A second connection to the upstream's very address, and Pinfold's own handshake on it, running beside the app's.
 ///
@@ -12,46 +13,66 @@ import PinfoldTLS
 final class ProbeLeg: @unchecked Sendable {
   /// How a probe ended.
   enum Outcome: Sendable {
-    /// The peer finished a handshake: it owns the key of these certificates.
-    case finished(ProbeResult)
+    /// The peer proved that it owns the key it showed.
+    case finished(ProbeHandshake.Seen)
     /// The upstream never said a word on this connection, although it answered on the other.
     case stalled
     case failed(Reason, String)
   }
 
+  /// How far the upstream has come on this connection when the other one is asked for a second hello.
+  enum Standing {
+    /// It asks for a second hello here too, or the handshake needs none from the app.
+    case ready
+    /// It has not said a word.
+    case silent
+  }
+
   private let loop: EventLoop
-  private let session: ProbeSession
+  private let handshake: ProbeHandshake
   private let deadline: Deadline
   /// The connection the probe goes over; the lot may exchange it for the app's before anything was sent.
   var socket: StreamSocket
   private var hasHeard = false
   private var isStalled = false
   private var isOver = false
+  private var hasRetried = false
+  private var isImpatient = false
+  /// Whether no second hello of the app will come any more.
+  private var isWithoutHello = false
   private var listener: UnsafeContinuation<Void, Never>?
+  private var retry: UnsafeContinuation<ClientHello?, Never>?
   private var work: Task<Outcome, Never>?
 
-  init(_ session: ProbeSession, over socket: StreamSocket, loop: EventLoop, deadline: Deadline) {
-    self.session = session
+  init(_ handshake: ProbeHandshake, over socket: StreamSocket, loop: EventLoop, deadline: Deadline) {
+    self.handshake = handshake
     self.socket = socket
     self.loop = loop
     self.deadline = deadline
   }
 
+  /// The label of metrics and lines.
+  var kind: ProbeKind { handshake.kind }
+
   /// Sends the probe's ClientHello, and goes on by itself from there.
   func start() {
     loop.preconditionOnLoop()
     guard work == nil else { return }
-    let first = session.start()
+    var next = handshake.start()
     // The hello leaves now, in the order the lot has drawn; what the socket does not take yet is sent by the task.
-    var rest = first
-    if case .send(let hello) = first, (try? socket.trySend(hello.span)) == hello.count { rest = .needMore }
-    work = Task(executorPreference: loop) { await self.run(rest) }
+    if case .send(let hello) = next, let sent = try? socket.trySend(hello.span) {
+      next = sent == hello.count ? .needMore : .send(Array(hello[sent...]))
+    }
+    work = Task(executorPreference: loop) { [next] in await self.run(next) }
   }
 
   /// Waits for the end. A leg on which nothing at all is heard for `patience` from now on is given up as stalled.
   func outcome(patience: Duration) async -> Outcome {
     loop.preconditionOnLoop()
     start()
+    // Whoever waits for the outcome has no second hello to give.
+    isWithoutHello = true
+    goOn(with: nil)
     guard let work else { return .failed(.internalError, "probe: not started") }
     let timer = LoopTimer(loop: loop, after: patience) { [self] in
       guard !hasHeard else { return }
@@ -62,14 +83,45 @@ final class ProbeLeg: @unchecked Sendable {
     return await work.value
   }
 
-  /// Whether the upstream says anything on this connection within `patience`; at once if it has, or if the leg is over.
-  func isHeard(within patience: Duration) async -> Bool {
+  /// Waits until it is clear what the upstream wants here, when it wants a second hello on the app's connection:
+  /// `patience` for its first word, and the handshake's deadline for the rest.
+  func standing(patience: Duration) async -> Standing {
     loop.preconditionOnLoop()
-    guard !hasHeard, !isOver else { return true }
-    let timer = LoopTimer(loop: loop, after: patience) { [self] in wakeListener() }
+    await listen(for: patience) { self.hasHeard || self.isOver }
+    guard hasHeard || isOver else { return .silent }
+    if case .twin = handshake {
+      await listen(for: deadline.duration(since: loop.now)) { self.hasRetried || self.isOver }
+    }
+    return .ready
+  }
+
+  /// The app's second hello, after a HelloRetryRequest on both connections.
+  func goOn(with hello: ClientHello?) {
+    loop.preconditionOnLoop()
+    unsafe retry?.resume(returning: hello)
+    unsafe retry = nil
+  }
+
+  /// Closes the connection; may be called again.
+  func abandon() {
+    loop.preconditionOnLoop()
+    isWithoutHello = true
+    socket.close()
+    goOn(with: nil)
+  }
+
+  // MARK: Waiting
+
+  private func listen(for patience: Duration, until condition: () -> Bool) async {
+    let timer = LoopTimer(loop: loop, after: patience) { [self] in
+      isImpatient = true
+      wakeListener()
+    }
     defer { timer.cancel() }
-    unsafe await withUnsafeContinuation { continuation in unsafe listener = continuation }
-    return hasHeard || isOver
+    isImpatient = false
+    while !condition(), !isImpatient {
+      unsafe await withUnsafeContinuation { continuation in unsafe listener = continuation }
+    }
   }
 
   private func wakeListener() {
@@ -77,41 +129,46 @@ final class ProbeLeg: @unchecked Sendable {
     unsafe listener = nil
   }
 
-  /// Closes the connection; may be called again.
-  func abandon() {
-    loop.preconditionOnLoop()
-    socket.close()
-  }
+  // MARK: The handshake
 
-  private func run(_ first: ProbeStep) async -> Outcome {
+  private func run(_ first: ProbeHandshake.Step) async -> Outcome {
     defer {
       isOver = true
       wakeListener()
-      abandon()
+      socket.close()
     }
     var next = first
     do {
       while true {
         switch next {
-        case .finished(let result, let farewell):
+        case .finished(let seen, let farewell):
           _ = try? socket.trySend(farewell.span)
-          return .finished(result)
-        case .failed(let detail, let farewell):
+          return .finished(seen)
+        case .failed(let reason, let detail, let farewell):
           _ = try? socket.trySend(farewell.span)
-          return .failed(.probeFailed, "probe: \(detail)")
+          return .failed(reason, "probe: \(detail)")
         case .send(let bytes):
           try await socket.send(bytes, deadline: deadline)
           next = .needMore
+        case .retry:
+          next = handshake.secondHello(await secondHello())
         case .needMore:
           let bytes = try await socket.receive(max: Inspection.readSize, deadline: deadline)
           hasHeard = true
           wakeListener()
-          next = bytes.isEmpty ? session.receiveEnd() : session.receive(bytes)
+          next = handshake.receive(bytes)
         }
       }
     } catch {
       return isStalled ? .stalled : .failed(Self.reason(error), "probe: \(error.text)")
     }
+  }
+
+  private func secondHello() async -> ClientHello? {
+    hasRetried = true
+    wakeListener()
+    guard !isWithoutHello else { return nil }
+    return unsafe await withUnsafeContinuation { continuation in unsafe retry = continuation }
   }
 
   private static func reason(_ error: IOError) -> Reason {

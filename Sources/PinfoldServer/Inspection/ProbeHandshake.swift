@@ -1,0 +1,110 @@
+import PinfoldModel
+import PinfoldTLS
+import PinfoldTelemetry
+import PinfoldWire
+
+/// Pinfold's own handshake of either kind, without sockets: bytes in, steps out.
+///
+/// A twin cannot be told from the app's hello by its bytes, so it is made wherever it can be made; OpenSSL's own hello
+/// stands in where it cannot.
+enum ProbeHandshake {
+  case twin(TwinSession)
+  case openSSL(ProbeSession)
+
+  /// What to do next.
+  enum Step {
+    case send([UInt8])
+    case needMore
+    /// The upstream asked for another hello: `secondHello` goes on once the app has sent its own.
+    case retry
+    case finished(Seen, farewell: [UInt8])
+    case failed(Reason, String, farewell: [UInt8])
+  }
+
+  /// Whose key was proven.
+  enum Seen: Sendable {
+    /// Certificates in DER, leaf first, as sent.
+    case certificates([[UInt8]])
+    /// A SubjectPublicKeyInfo (RFC 7250).
+    case rawPublicKey([UInt8])
+  }
+
+  /// The twin of the app's hello, or OpenSSL's with the app's parameters where there is no twin.
+  static func make(
+    for hello: ClientHello, _ client: ProbeClient, now: Timestamp, twin: Bool
+  ) throws(TLSError) -> ProbeHandshake {
+    if twin, let session = try? TwinSession(of: hello, now: now) { return .twin(session) }
+    guard let offer = ProbeOffer(mirroring: hello) else {
+      throw .failed(call: "probe", detail: "no version of the application's offer is known")
+    }
+    return .openSSL(try client.session(offer))
+  }
+
+  /// The label of metrics and lines.
+  var kind: ProbeKind {
+    switch self {
+    case .twin: .twin
+    case .openSSL: .openssl
+    }
+  }
+
+  /// The hello to send first.
+  func start() -> Step {
+    switch self {
+    case .twin(let session): Self.step(session.start())
+    case .openSSL(let session): Self.step(session.start())
+    }
+  }
+
+  /// Takes bytes of the upstream; none stand for the end of the connection.
+  func receive(_ bytes: [UInt8]) -> Step {
+    switch self {
+    case .twin(let session): Self.step(bytes.isEmpty ? session.receiveEnd() : session.receive(bytes))
+    case .openSSL(let session): Self.step(bytes.isEmpty ? session.receiveEnd() : session.receive(bytes))
+    }
+  }
+
+  /// Goes on after a retry with the app's second hello; without one the two connections were treated differently.
+  func secondHello(_ hello: ClientHello?) -> Step {
+    guard case .twin(let session) = self, let hello else {
+      return .failed(.probeFailed, "the upstream asked the two connections for different hellos", farewell: [])
+    }
+    return Self.step(session.secondHello(hello))
+  }
+
+  private static func step(_ step: TwinStep) -> Step {
+    switch step {
+    case .send(let bytes): return .send(bytes)
+    case .needMore: return .needMore
+    case .retry: return .retry
+    case .finished(let result, let farewell):
+      let seen = result.rawPublicKey.map { Seen.rawPublicKey($0) } ?? .certificates(result.certificates)
+      return .finished(seen, farewell: farewell)
+    case .failed(let failure, let farewell):
+      let (reason, detail) = describe(failure)
+      return .failed(reason, detail, farewell: farewell)
+    }
+  }
+
+  private static func step(_ step: ProbeStep) -> Step {
+    switch step {
+    case .send(let bytes): .send(bytes)
+    case .needMore: .needMore
+    case .finished(let result, let farewell): .finished(.certificates(result.certificates), farewell: farewell)
+    case .failed(let detail, let farewell): .failed(.probeFailed, detail, farewell: farewell)
+    }
+  }
+
+  private static func describe(_ failure: TwinFailure) -> (Reason, String) {
+    switch failure {
+    case .impossible: (.probeFailed, "the upstream asked the two connections for different hellos")
+    case .alert(let code): (.probeFailed, "the upstream answered with alert \(code)")
+    case .resumed: (.probeFailed, "the upstream resumed a session instead of showing its certificate")
+    case .noCertificate: (.probeFailed, "the upstream showed no certificate")
+    case .refused(let refusal) where refusal.reason == .keyNotProven: (.keyNotProven, refusal.detail)
+    case .refused(let refusal): (.probeFailed, "\(refusal.detail) (offset \(refusal.offset))")
+    case .ended: (.probeFailed, "connection closed in the handshake")
+    case .openSSL(let error): (.probeFailed, error.description)
+    }
+  }
+}
