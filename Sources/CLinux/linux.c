@@ -261,6 +261,31 @@ const char *pinfold_error_name(int error) {
   return name != NULL ? name : "unknown error";
 }
 
+intptr_t pinfold_open_fifo(const char *path, unsigned mode) {
+  int made = mkfifo(path, (mode_t)mode) == 0;
+  if (!made && errno != EEXIST) return -errno;
+  int fd = (int)PINFOLD_RETRY(open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
+  if (fd < 0) return fd;
+  struct stat about;
+  int error = 0;
+  if (fstat(fd, &about) != 0) {
+    error = errno;
+  } else if (!S_ISFIFO(about.st_mode)) {
+    error = EEXIST;
+  } else if (made && fchmod(fd, (mode_t)mode) != 0) {
+    error = errno;
+  }
+  if (error != 0) {
+    close(fd);
+    return -error;
+  }
+  /* Room for writers while the reader is busy; the default is kept where the system allows no more. */
+  fcntl(fd, F_SETPIPE_SZ, 1 << 20);
+  return fd;
+}
+
+intptr_t pinfold_read(int fd, void *buffer, size_t count) { return PINFOLD_RETRY(read(fd, buffer, count)); }
+
 void pinfold_unblock_signal(int number) {
   sigset_t set;
   sigemptyset(&set);

@@ -88,7 +88,7 @@ import Testing
   }
 
   @Test(arguments: [
-    (#"tls: { key_log: "keys" }"#, "tls.key_log"), (#"audit: { file: "audit.jsonl" }"#, "audit.file"),
+    (#"audit: { file: "audit.jsonl" }"#, "audit.file"),
     (#"access: { credentials_file: "users" }"#, "access.credentials_file"),
   ])
   func `what run cannot honour, check does not pass over`(more: String, key: String) throws {

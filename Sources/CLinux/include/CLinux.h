@@ -95,6 +95,14 @@ extern const int pinfold_sighup, pinfold_sigterm, pinfold_sigint;
 /* Lets the calling thread receive a signal that whoever started the process may have blocked. */
 void pinfold_unblock_signal(int number);
 
+/* Makes a named pipe of this mode, whatever the umask, unless there is one, and opens it for reading. Kept open for
+   writing too, so that it never ends and no writer ever waits for a reader. Anything at the path that is no pipe is
+   left alone: -EEXIST. */
+intptr_t pinfold_open_fifo(const char *_Nonnull path, unsigned mode);
+
+/* read(2). */
+intptr_t pinfold_read(int fd, void *_Nonnull buffer, size_t count);
+
 /* A second descriptor for the same socket, closed on exec. */
 intptr_t pinfold_duplicate(int fd);
 

@@ -47,28 +47,34 @@ extension Inspection {
     return try await runProbe(hello, nil, twin: false)
   }
 
-  /// In TLS 1.3 the certificate is encrypted.
-  mutating func judgeTLS13(_ answer: ServerHello, _ hello: ClientHello, _ leg: ProbeLeg?) async throws(Refusal)
-    -> Evidence?
-  {
-    switch decision.tls13 {
-    case .deny:
+  /// In TLS 1.3 the certificate is encrypted: the app's own key log opens it, else a probe asks the endpoint.
+  mutating func judgeTLS13(
+    _ hellos: Hellos13, _ reader: inout ServerFlightReader, _ leg: ProbeLeg?
+  ) async throws(Refusal) -> (Evidence, VerificationMethod)? {
+    guard decision.tls13 != .deny else {
       throw Refusal(.tls13Denied, "the rule demands TLS 1.2 or older and the upstream chose TLS 1.3")
-    case .keyLog:
-      throw Refusal(.handshakeTimeout, "the rule demands a key-log line and none came", method: .keyLog)
-    case .probe:
-      break
     }
-    if answer.selectedPSK != nil {
-      guard rules.configuration.tls.resumption == .probe else {
-        throw Refusal(
-          .resumptionUnverified, "the session was resumed and tls.resumption is refuse", method: .resumption)
+    var isResumed = hellos.server.selectedPSK != nil
+    if let keyLog = worker.services.keyLog {
+      switch try await judgeByKeyLog(hellos, &reader, keyLog) {
+      case .evidence(let evidence): return (evidence, .keyLog)
+      case .preSharedKey: isResumed = true
+      case .silent: break
       }
-    } else if hello.offersPSK, rules.configuration.tls.pskDeclined == .refuse {
+    }
+    if isResumed {
+      guard rules.configuration.tls.resumption == .probe, decision.tls13 == .probe else {
+        throw Refusal(
+          .resumptionUnverified, "the session was resumed, and no probe may stand in", method: .resumption)
+      }
+    } else if decision.tls13 == .keyLog {
+      throw Refusal(.handshakeTimeout, "the rule demands a key-log line and none came", method: .keyLog)
+    } else if hellos.client.offersPSK, rules.configuration.tls.pskDeclined == .refuse {
       throw Refusal(
         .pskDeclined, "the upstream declined the pre-shared key and tls.psk_declined is refuse", method: .probe)
     }
-    return try await runProbe(hello, leg, twin: true)
+    guard let evidence = try await runProbe(hellos.client, leg, twin: true) else { return nil }
+    return (evidence, .probe)
   }
 
   private mutating func runProbe(

@@ -178,6 +178,7 @@ struct Inspection {
     _ reader: inout ServerFlightReader, _ first: ClientHello, _ leg: ProbeLeg?
   ) async throws(Refusal) -> Finding? {
     var hello = first
+    var request: ServerHello?
     var sentUp = hello.records.count
     var event = try await receiveFlight(&reader)
     while true {
@@ -188,6 +189,7 @@ struct Inspection {
         // Once the client has it, the lot cannot be drawn anew: first make sure that the probe is served too.
         if let leg, await leg.standing(patience: patience) == .silent { return nil }
         hello = try await passRetry(retry, &reader, answering: hello, sentUp: &sentUp)
+        request = retry
         leg?.goOn(with: hello)
         event = reader.secondHello(hello)
       case .tls12Flight(let flight):
@@ -200,8 +202,9 @@ struct Inspection {
         return Finding(evidence: evidence, method: .probe, sentUp: sentUp)
       case .tls13(let serverHello):
         worker.upstreams.note(decision.authority, answeredTLS13: true)
-        guard let evidence = try await judgeTLS13(serverHello, hello, leg) else { return nil }
-        return Finding(evidence: evidence, method: .probe, sentUp: sentUp)
+        let hellos = Hellos13(first: first, retry: request.map { ($0, hello) }, server: serverHello)
+        guard let (evidence, method) = try await judgeTLS13(hellos, &reader, leg) else { return nil }
+        return Finding(evidence: evidence, method: method, sentUp: sentUp)
       case .fatalAlert(let code, let end):
         var refusal = Refusal(.upstreamUnreachable, "the upstream answered with alert \(code)")
         refusal.alert = Array(reader.held(releasedDown..<end))
@@ -214,7 +217,7 @@ struct Inspection {
     }
   }
 
-  private func receiveFlight(_ reader: inout ServerFlightReader) async throws(Refusal) -> ServerFlightReader.Event {
+  func receiveFlight(_ reader: inout ServerFlightReader) async throws(Refusal) -> ServerFlightReader.Event {
     let bytes: [UInt8]
     do {
       bytes = try await upstream.receive(max: Self.readSize, deadline: deadline, watching: client)

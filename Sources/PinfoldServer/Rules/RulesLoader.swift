@@ -44,7 +44,6 @@ package struct RulesLoader: Sendable {
     var keys: [String] = []
     if configuration.access.credentialsFile != nil { keys.append("access.credentials_file") }
     if configuration.audit.file != nil { keys.append("audit.file") }
-    if configuration.tls.keyLog != nil { keys.append("tls.key_log") }
     if !configuration.pinServices.isEmpty { keys.append("pin_services") }
     guard !keys.isEmpty else { return }
     throw FileErrors(

@@ -8,12 +8,16 @@ import PinfoldModel
 final class ControlRoom: @unchecked Sendable {
   /// How often a drain looks whether it is over.
   private static let drainStep = Duration.milliseconds(50)
+  /// How often secrets that nobody asked for are dropped.
+  private static let expiryStep = Duration.seconds(5)
   /// Time for cancelled tunnels to write their lines.
   private static let lastWords = Duration.seconds(2)
 
   let loop: EventLoop
   private var site: HTTPServer?
   private var drainTimer: LoopTimer?
+  private var pipe: NamedPipe?
+  private var expiry: LoopTimer?
 
   init(loop: EventLoop) { self.loop = loop }
 
@@ -27,6 +31,16 @@ final class ControlRoom: @unchecked Sendable {
     } catch {
       throw .cannotListen(address: address.text, error)
     }
+  }
+
+  /// Opens the pipe that applications write their key log to.
+  func read(_ keyLog: KeyLog, from path: String) throws(StartError) {
+    do throws(IOError) {
+      pipe = try NamedPipe(path: path, mode: KeyLog.pipeMode, loop: loop) { keyLog.receive(&$0) }
+    } catch {
+      throw .cannotOpenKeyLog(path: path, error)
+    }
+    expiry = LoopTimer(loop: loop, after: Self.expiryStep, every: Self.expiryStep) { keyLog.expire() }
   }
 
   /// Waits until no tunnel is open, at most `limit`; then calls `cancel`, and `over` at the end in any case.

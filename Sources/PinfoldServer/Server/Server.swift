@@ -32,7 +32,9 @@ package final class Server: Sendable {
   package init(_ loader: RulesLoader, _ loaded: RulesLoader.Loaded, log: Logger) throws(StartError) {
     let configuration = loaded.rules.configuration
     let count = configuration.workers > 0 ? configuration.workers : ProcessInfo.processInfo.activeProcessorCount
-    let services = Services(rules: RulesInForce(loaded.rules), metrics: Metrics(), log: log)
+    let services = Services(
+      rules: RulesInForce(loaded.rules), metrics: Metrics(), log: log,
+      keyLog: configuration.tls.keyLog.map { _ in KeyLog() })
     services.label(loaded.rules.policy)
     let history = ReloadHistory()
     do {
@@ -47,6 +49,7 @@ package final class Server: Sendable {
     let site = AdminSite(
       services: services, history: history, workers: count, listen: listening.map(\.text), started: .now)
     admin = try control.serve(site, on: configuration.admin)
+    if let path = configuration.tls.keyLog, let keyLog = services.keyLog { try control.read(keyLog, from: path) }
     services.ownListeners.add(listening + [admin])
     reloader = Reloader(loader, loaded, services: services, history: history)
     self.services = services

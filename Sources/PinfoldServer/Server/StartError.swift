@@ -4,6 +4,8 @@ package import PinfoldLoop
 package enum StartError: Error, Sendable {
   /// An address cannot be listened on.
   case cannotListen(address: String, IOError)
+  /// The pipe of `tls.key_log` cannot be made or opened.
+  case cannotOpenKeyLog(path: String, IOError)
   /// The system gave no thread, loop or descriptor.
   case system(IOError)
 
@@ -11,6 +13,8 @@ package enum StartError: Error, Sendable {
   package var text: String {
     switch self {
     case .cannotListen(let address, let error): "cannot listen on \(address): \(error.text)"
+    case .cannotOpenKeyLog(let path, let error):
+      "cannot open the key-log pipe \(path): \(error.text); it has to be a named pipe, or not to exist yet"
     case .system(let error): "cannot start: \(error.text)"
     }
   }

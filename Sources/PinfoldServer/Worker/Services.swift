@@ -15,6 +15,8 @@ final class Services: Sendable {
   let probeReuse = ProbeReuse()
   let upstreams = UpstreamMemory()
   let tunnels = TunnelCount()
+  /// The secrets that applications log; `nil` without `tls.key_log`.
+  let keyLog: KeyLog?
   /// Drawn once per process; part of every request id.
   let processTag = UInt32.random(in: 0..<(1 << 20))
   /// Where this process listens, and the machine's own addresses: no tunnel leads back here.
@@ -24,10 +26,11 @@ final class Services: Sendable {
   private let rulePorts = Mutex<[String: UInt16]>([:])
   private let draining = Atomic<Bool>(false)
 
-  init(rules: RulesInForce, metrics: Metrics, log: Logger) {
+  init(rules: RulesInForce, metrics: Metrics, log: Logger, keyLog: KeyLog?) {
     self.rules = rules
     self.metrics = metrics
     self.log = log
+    self.keyLog = keyLog
   }
 
   /// What the gauges show of one labelled host. Pins are looked up for port 443, or for the port of the rule by which

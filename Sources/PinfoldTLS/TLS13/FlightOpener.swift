@@ -44,6 +44,9 @@ package final class FlightOpener {
     base = hellos.server.end
   }
 
+  /// Whether a record opened with the secret: then it belongs to this handshake.
+  package var hasOpened: Bool { !opened.isEmpty }
+
   /// Takes bytes and answers what all bytes so far amount to. Bytes behind the flight are none of its business.
   package func receive(_ bytes: some Collection<UInt8>) -> Event {
     guard case .incomplete = answer else { return answer }

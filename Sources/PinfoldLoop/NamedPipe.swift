@@ -1,0 +1,56 @@
+internal import CLibevent
+internal import CLinux
+
+/// The reading end of a named pipe (fifo(7)) on one loop. Any number of programs may write into it.
+///
+/// Made on the thread that owns the loop, and to be let go there. The file stays when the reader goes: a program that is
+/// told to write there must not make a plain file of it instead.
+@safe
+package final class NamedPipe {
+  /// Bytes read per wake-up, so that a flood cannot keep the loop from its other work.
+  private static let readSize = 65_536
+
+  private let descriptor: Int32
+  private let receive: (inout [UInt8]) -> Void
+  private var registration: OpaquePointer?
+
+  /// Opens the pipe, making it first if there is none.
+  ///
+  /// - Parameters:
+  ///   - mode: permissions of a pipe that is made, whatever the umask.
+  ///   - receive: called on the loop's thread with what was written, in no particular cut; may zero the bytes.
+  /// - Throws: a system error; `.system(EEXIST)` when something else has the path.
+  package init(
+    path: String, mode: UInt32, loop: EventLoop, receive: @escaping (inout [UInt8]) -> Void
+  ) throws(IOError) {
+    loop.preconditionOnLoop()
+    let opened = unsafe pinfold_open_fifo(path, mode)
+    guard opened >= 0 else { throw IOError(opened) }
+    descriptor = Int32(opened)
+    self.receive = receive
+    let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+    unsafe registration = event_new(loop.base, descriptor, pinfold_ev_level, pipeReady, context)
+    guard unsafe registration != nil, unsafe event_add(registration, nil) == 0 else { throw .descriptorsExhausted }
+  }
+
+  deinit {
+    unsafe registration.map { unsafe event_free($0) }
+    pinfold_close(descriptor)
+  }
+
+  fileprivate func ready() {
+    var bytes = [UInt8](repeating: 0, count: Self.readSize)
+    let count = unsafe bytes.withUnsafeMutableBytes { buffer in
+      guard let start = buffer.baseAddress else { return 0 }
+      return unsafe pinfold_read(descriptor, start, buffer.count)
+    }
+    guard count > 0 else { return }
+    bytes.removeLast(bytes.count - count)
+    receive(&bytes)
+  }
+}
+
+private func pipeReady(_: Int32, _: Int16, context: UnsafeMutableRawPointer?) {
+  guard let context = unsafe context else { return }
+  unsafe Unmanaged<NamedPipe>.fromOpaque(context).takeUnretainedValue().ready()
+}

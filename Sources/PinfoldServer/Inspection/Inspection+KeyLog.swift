@@ -1,0 +1,93 @@
+import PinfoldLoop
+import PinfoldModel
+import PinfoldPolicy
+import PinfoldTLS
+import PinfoldWire
+
+extension Inspection {
+  /// How long a probe's verdict waits for a line that would be better.
+  private static let patienceForLine = Duration.milliseconds(50)
+
+  /// What the key log told of a handshake.
+  enum KeyLogFinding {
+    /// No line came in time.
+    case silent
+    /// The flight rests on a secret of an earlier session and shows no key.
+    case preSharedKey
+    /// The flight opened and everything in it verified.
+    case evidence(Evidence)
+  }
+
+  /// Judges a TLS 1.3 flight by its own bytes, with the secret the app logs as soon as it has read the ServerHello.
+  ///
+  /// Only the ServerHello is released for that; certificate, CertificateVerify and Finished stay held until they were
+  /// decrypted and verified. A secret that opens nothing proves nothing: `key_not_proven`.
+  mutating func judgeByKeyLog(
+    _ hellos: Hellos13, _ reader: inout ServerFlightReader, _ keyLog: KeyLog
+  ) async throws(Refusal) -> KeyLogFinding {
+    do {
+      try await client.send(Array(reader.held(releasedDown..<hellos.server.end)), deadline: deadline)
+    } catch {
+      throw Refusal(client: error)
+    }
+    releasedDown = hellos.server.end
+    let patient = worker.loop.deadline(after: Self.patienceForLine)
+    let limit = decision.tls13 == .keyLog ? deadline : min(deadline, patient)
+    var hasFailed = false
+    while true {
+      let secrets = await keyLog.secrets(for: hellos.first.random, on: worker.loop, until: limit)
+      guard !secrets.isEmpty else { break }
+      if let flight = try await openFlight(hellos, &reader, secrets) { return try judge(flight) }
+      hasFailed = true
+    }
+    if hasFailed { throw Refusal(.keyNotProven, "no logged secret opens the flight", method: .keyLog) }
+    return .silent
+  }
+
+  /// The flight, opened by one of the secrets; `nil` when none of them opens its first record.
+  private func openFlight(
+    _ hellos: Hellos13, _ reader: inout ServerFlightReader, _ secrets: [SecretBytes]
+  ) async throws(Refusal) -> Flight13? {
+    var openers: [FlightOpener] = []
+    for secret in secrets {
+      // A secret of a length that is not the suite's is no secret of this handshake.
+      if let opener = try? FlightOpener(secret: secret, hellos: hellos, now: .now) { openers.append(opener) }
+    }
+    var taken = hellos.server.end
+    while !openers.isEmpty {
+      let bytes = reader.held(taken..<reader.receivedEnd)
+      taken = reader.receivedEnd
+      var refusal: HandshakeRefusal?
+      openers.removeAll { opener in
+        guard case .refused(let found) = opener.receive(bytes) else { return false }
+        if found.reason != .keyNotProven || opener.hasOpened { refusal = found }
+        return true
+      }
+      if let refusal { throw Refusal(refusal, from: "upstream") }
+      for opener in openers {
+        if case .flight(let flight) = opener.receive([]) { return flight }
+      }
+      guard !openers.isEmpty else { return nil }
+      if case .refused(let refusal) = try await receiveFlight(&reader) { throw Refusal(refusal, from: "upstream") }
+    }
+    return nil
+  }
+
+  private func judge(_ flight: Flight13) throws(Refusal) -> KeyLogFinding {
+    do throws(TLSError) {
+      switch flight.identity {
+      case .preSharedKey:
+        return .preSharedKey
+      case .rawPublicKey(let key, _):
+        return .evidence(Evidence(try rules.verifier.judge(rawPublicKey: key, now: .now), keyProven: true))
+      case .certificates(let list):
+        let certificates = try list.map { certificate throws(TLSError) in try certificate.der() }
+        let judgement = try rules.verifier.judge(
+          certificates: certificates, host: decision.authority.host, now: .now)
+        return .evidence(Evidence(judgement, keyProven: true))
+      }
+    } catch {
+      throw Refusal(error, method: .keyLog)
+    }
+  }
+}
