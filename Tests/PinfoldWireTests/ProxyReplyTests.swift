@@ -32,6 +32,9 @@ struct ReplyRow: CustomTestStringConvertible, Sendable {
       "error=http_request_denied; details=\"unpinned_blocked\"",
       "The policy does not allow this host: unpinned_blocked."),
     ReplyRow(
+      "a port that is not opened", .portDenied, "403 Forbidden",
+      "error=http_request_denied; details=\"destination_denied\"", "This port is not opened."),
+    ReplyRow(
       "a private address", .policy(.destinationDenied), "403 Forbidden",
       "error=destination_ip_prohibited; details=\"destination_denied\"", "This destination is not allowed."),
     ReplyRow(

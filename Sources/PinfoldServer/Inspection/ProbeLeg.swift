@@ -9,8 +9,7 @@ import PinfoldWire
 /// of the two is watched has to leave both alone or be caught on half of all tries.
 ///
 /// `@unchecked Sendable`: touched on its loop's thread only, which every door checks.
-@safe
-final class ProbeLeg: @unchecked Sendable {
+@safe final class ProbeLeg: @unchecked Sendable {
   /// How a probe ended.
   enum Outcome: Sendable {
     /// The peer proved that it owns the key it showed.

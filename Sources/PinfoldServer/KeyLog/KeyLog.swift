@@ -57,8 +57,7 @@ final class KeyLog: Sendable {
 /// One tunnel's wait for its line.
 ///
 /// `@unchecked Sendable`: touched on its loop's thread only; others hand `wake` over to it.
-@safe
-final class KeyLogWaiter: @unchecked Sendable {
+@safe final class KeyLogWaiter: @unchecked Sendable {
   let loop: EventLoop
   private var isAwake = false
   private var continuation: UnsafeContinuation<Void, Never>?

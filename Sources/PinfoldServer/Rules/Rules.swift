@@ -31,9 +31,12 @@ package final class Rules: Sendable {
   /// everything else.
   private static func limit(_ configuration: Configuration) -> Int {
     let configured = configuration.limits.tunnels
-    return configured > 0 ? configured : max(1, (Descriptors.limit - reservedDescriptors) / 2)
+    guard configured == 0 else { return configured }
+    let limit = Descriptors.limit
+    return max(1, (limit - min(reservedDescriptors, limit / 4)) / 2)
   }
 
-  /// Descriptors for listeners, loops, the admin port, files, and the probes of tunnels that are opening.
+  /// Descriptors for listeners, loops, the admin port, files, and the probes of tunnels that are opening; a quarter of
+  /// all where there are few.
   private static let reservedDescriptors = 128
 }

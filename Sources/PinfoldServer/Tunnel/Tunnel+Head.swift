@@ -44,7 +44,7 @@ extension Tunnel {
     if worker.isDraining { throw .draining }
     if let peer = client.peerAddress, !rules.clients.allows(peer.address) { throw .clientDenied }
     if case .block(let reason) = decision.action { throw .policy(reason.allows ? .internalError : reason) }
-    guard decision.portAllowed else { throw .policy(.destinationDenied) }
+    guard decision.portAllowed else { throw .portDenied }
     guard worker.hasRoom(rules) else { throw .tunnelLimit(retryAfterSeconds: 1) }
   }
 }

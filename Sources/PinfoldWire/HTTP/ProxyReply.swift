@@ -43,6 +43,8 @@ package struct ProxyReply: Equatable, Sendable {
     case .draining:
       (status, error, body) = (503, "connection_limit_reached", "The proxy is shutting down.")
       fields = ["Retry-After: 1"]
+    case .portDenied:
+      (status, error, body) = (403, "http_request_denied", "This port is not opened.")
     case .policy(.destinationDenied):
       (status, error, body) = (403, "destination_ip_prohibited", "This destination is not allowed.")
     case .policy(.pinsUnavailable):

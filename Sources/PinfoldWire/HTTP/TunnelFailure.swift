@@ -16,6 +16,8 @@ package enum TunnelFailure: Error, Equatable, Sendable {
   case tunnelLimit(retryAfterSeconds: Int)
   /// The process is draining.
   case draining
+  /// The port is not one of those that are opened.
+  case portDenied
   /// The policy says no.
   case policy(Reason)
   /// The name did not resolve.
@@ -36,6 +38,7 @@ package enum TunnelFailure: Error, Equatable, Sendable {
     switch self {
     case .head, .clientDenied, .credentialsNeeded, .headTimedOut: .clientDenied
     case .clientLimit, .tunnelLimit, .draining: .limitReached
+    case .portDenied: .destinationDenied
     case .policy(let reason): reason
     case .dnsError, .dnsTimeout, .connectionRefused, .unreachable, .connectTimeout: .upstreamUnreachable
     case .internalError: .internalError
