@@ -9,12 +9,7 @@ extension Inspection {
   func judgeInBand(_ flight: ServerFlight, _ hello: ClientHello) throws(Refusal) -> Evidence {
     let judgement: ChainJudgement
     do {
-      if let key = flight.rawPublicKey {
-        judgement = try rules.verifier.judge(rawPublicKey: Array(flight.bytes(key)), now: .now)
-      } else {
-        judgement = try rules.verifier.judge(
-          certificates: flight.certificateBytes.map(Array.init), host: decision.authority.host, now: .now)
-      }
+      judgement = try rules.verifier.judge(flight, host: decision.authority.host, now: .now)
     } catch {
       throw Refusal(error, method: .inBand)
     }
