@@ -72,9 +72,17 @@ import Testing
     #expect(arguments.last == "https://good.pinfold.test/")
   }
 
-  @Test(arguments: ["curl --proxy", "wget -qO-", "python3 -c", "node -e", "pinfold explain", "/metrics", "Ctrl-C"])
+  @Test(arguments: [
+    "curl --proxy", "wget -qO-", "python3 -c", "node -e", "java -D", "pinfold explain", "/metrics", "Ctrl-C",
+  ])
   func `the suggestions name each client and what to look at`(word: String) {
     #expect(Self.text.suggestions.contains(word))
+  }
+
+  @Test func `the program is suggested as it was called`() {
+    var text = Self.text
+    text.program = "/opt/bin/pinfold"
+    for word in ["explain", "check", "status"] { #expect(text.suggestions.contains("\n  /opt/bin/pinfold \(word) ")) }
   }
 
   @Test func `every suggested shell line is valid for a shell`() throws {

@@ -64,6 +64,17 @@ import Testing
     #expect(tool.errors == ["pinfold: no status from 127.0.0.1:1: Connection refused"])
   }
 
+  @Test func `without an address it asks where the configuration says`() throws {
+    try scratch.write("first.json5", #"{ admin: "[::1]:4128" }"#)
+    try scratch.write("second.json5", #"{ admin: "127.0.0.1:5128" }"#)
+    try scratch.write("bad.json5", #"{ admin: 9128 }"#)
+    func configured(_ names: String...) -> String? { StatusCommand.configured(in: names.map { scratch[$0] }) }
+    #expect(configured("first.json5", "second.json5") == "[::1]:4128")
+    #expect(configured("none.json5", "second.json5") == "127.0.0.1:5128")
+    #expect(configured("bad.json5", "second.json5") == nil)
+    #expect(configured("none.json5") == nil)
+  }
+
   @Test(arguments: ["9128", "127.0.0.1", "unix:relative", "127.0.0.1:0", "http://127.0.0.1:9128"])
   func `an address that is none is usage`(text: String) {
     let tool = Tool("status", "--admin", text)

@@ -22,6 +22,20 @@ import Testing
     for reason in Reason.allCases { #expect(text.contains("`\(reason.rawValue)`"), "\(reason.rawValue)") }
   }
 
+  /// The help of each command is golden text, tested against the program elsewhere.
+  @Test("The reference shows each command as its help does") func commandsAreDocumented() throws {
+    let text = try Project.text(Self.reference)
+    var commands = 0
+    for name in try Project.names(in: "Tests/PinfoldCommandTests/Help") where name != "pinfold.txt" {
+      let help = try Project.text("Tests/PinfoldCommandTests/Help/\(name)")
+      let usages = help.matches(of: /(?m)^(?:Usage: |       )(pinfold [^\n]+)$/).map { String($0.1) }
+      #expect(!usages.isEmpty, "\(name)")
+      for usage in usages { #expect(text.contains("| `\(usage)` |"), "\(usage)") }
+      commands += 1
+    }
+    #expect(commands >= 10)
+  }
+
   @Test("The metrics of the reference are the metrics of the contract", .enabled(if: Project.exists(reference)))
   func metricsAreDocumented() throws {
     let text = try Project.text(Self.reference)

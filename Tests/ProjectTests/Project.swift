@@ -34,6 +34,11 @@ enum Project {
     try String(contentsOf: root.appending(path: path), encoding: .utf8)
   }
 
+  /// The names of the files in a folder, in order.
+  static func names(in folder: String) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: root.appending(path: folder).path).sorted()
+  }
+
   static func exists(_ path: String) -> Bool {
     FileManager.default.fileExists(atPath: root.appending(path: path).path)
   }

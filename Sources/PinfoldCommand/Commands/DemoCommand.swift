@@ -35,7 +35,8 @@ enum DemoCommand: Subcommand {
     // Its servers stop and its files go with it.
     defer { withExtendedLifetime(setup) {} }
     let text = DemoText(
-      port: proxyPort, adminPort: adminPort, caFile: setup.caFile, configFile: setup.configurationFile)
+      port: proxyPort, adminPort: adminPort, caFile: setup.caFile, configFile: setup.configurationFile,
+      program: CommandLine.arguments.first ?? "pinfold")
     guard let admin = AdminClient("127.0.0.1:\(adminPort)") else {
       throw CommandFailure(.failed, "no admin address")
     }

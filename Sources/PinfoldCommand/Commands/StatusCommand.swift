@@ -1,7 +1,12 @@
+import Glibc
+import PinfoldConfig
+import PinfoldModel
+
 /// `pinfold status`: what a running Pinfold says of itself. It is the health check of the container image.
 enum StatusCommand: Subcommand {
   static let admin = OptionSyntax(
-    long: "--admin", value: "ADDR", help: "admin address (default: $PINFOLD_ADMIN, then 127.0.0.1:9128)")
+    long: "--admin", value: "ADDR",
+    help: "admin address (default: $PINFOLD_ADMIN, the configuration's, 127.0.0.1:9128)")
 
   static let syntax = CommandSyntax(
     name: "status", summary: "Ask a running Pinfold how it is", usage: ["[--admin ADDR]"], options: [admin],
@@ -11,7 +16,9 @@ enum StatusCommand: Subcommand {
       """)
 
   static func run(_ arguments: Arguments, console: Console) throws(CommandFailure) -> ExitCode {
-    let address = arguments[admin] ?? Environment["PINFOLD_ADMIN"] ?? "127.0.0.1:9128"
+    let address =
+      arguments[admin] ?? Environment["PINFOLD_ADMIN"] ?? configured(in: ConfigurationFile.defaultPaths)
+      ?? "127.0.0.1:9128"
     guard let client = AdminClient(address) else {
       throw .usage(
         "status: \(quoted(address)) is no address; right would be 127.0.0.1:9128 or unix:/run/pinfold/admin.sock",
@@ -32,6 +39,13 @@ enum StatusCommand: Subcommand {
     } catch {
       throw CommandFailure(.failed, "no status from \(address): \(error.message)")
     }
+  }
+
+  /// The admin address of the first of these files, so that a health check follows a changed one; `nil` when there is
+  /// no file or it cannot be used.
+  static func configured(in paths: [String]) -> String? {
+    guard let path = paths.first(where: { unsafe access($0, F_OK) == 0 }) else { return nil }
+    return (try? Configuration.load(path: path))?.admin.text
   }
 
   private static func trimmed(_ body: String) -> String {

@@ -6,6 +6,8 @@ struct DemoText {
   let caFile: String
   /// The configuration that is served.
   let configFile: String
+  /// How this program was called, so that it can be called again from where it was called.
+  var program = "pinfold"
 
   var proxy: String { "http://127.0.0.1:\(port)" }
 
@@ -42,6 +44,11 @@ struct DemoText {
       createConnection:()=>require('tls').connect({socket,servername:'\(host)'})},\
       r=>r.pipe(process.stdout))).end()
       """
+    let directory = caFile.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
+    let java = """
+      class Get{public static void main(String[] a)throws Exception\
+      {new java.net.URL(a[0]).openStream().transferTo(System.out);}}
+      """
     return """
       Try it in a second terminal, with good, good-tls12, wrong or wrong-tls12 in front of .pinfold.test:
 
@@ -50,17 +57,21 @@ struct DemoText {
         https_proxy=\(proxy) wget -qO- --ca-certificate=\(caFile) https://good.pinfold.test/
         HTTPS_PROXY=\(proxy) SSL_CERT_FILE=\(caFile) python3 -c "\(python)"
         NODE_EXTRA_CA_CERTS=\(caFile) node -e "\(node)"
+        keytool -importcert -noprompt -alias demo -file \(caFile) -keystore \(directory)/ca.p12 -storepass pinfold
+        echo '\(java)' > \(directory)/Get.java
+        java -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=\(port) -Djavax.net.ssl.trustStore=\(directory)/ca.p12 \
+      -Djavax.net.ssl.trustStorePassword=pinfold \(directory)/Get.java https://good.pinfold.test/
 
       A host that no rule names, and what the policy thinks of one:
 
         curl --proxy \(proxy) https://example.com/
-        pinfold explain -c \(configFile) wrong.pinfold.test
-        pinfold check -c \(configFile)
+        \(program) explain -c \(configFile) wrong.pinfold.test
+        \(program) check -c \(configFile)
 
       What Pinfold counted and how it is:
 
         curl http://127.0.0.1:\(adminPort)/metrics
-        pinfold status --admin 127.0.0.1:\(adminPort)
+        \(program) status --admin 127.0.0.1:\(adminPort)
 
       Ctrl-C ends the demonstration and removes its files.
       """

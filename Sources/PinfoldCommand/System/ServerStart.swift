@@ -8,6 +8,9 @@ extension Server {
   ///
   /// Throws `config` for every mistake of the configuration, `failed` for what the system denies.
   static func start(configurationFile path: String, environment: [String: String]) throws(CommandFailure) -> Server {
+    // Before the rules are read: how many tunnels there may be follows from it. Many systems hand out 1,024 and allow
+    // much more to those who ask.
+    Descriptors.raiseLimit()
     let loader = RulesLoader(path: path, environment: environment)
     let loaded: RulesLoader.Loaded
     do throws(FileErrors) {

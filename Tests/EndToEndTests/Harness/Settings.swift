@@ -20,8 +20,8 @@ struct Settings: Sendable {
   var workers = 2
   /// The root to trust; `nil` trusts the system's.
   var rootFile: String?
-  /// Descriptors the process may have; `nil` leaves the limit alone.
-  var descriptors: Int?
+  /// Descriptors the process may have, as prlimit(1) reads it: a number, or `soft:hard`. `nil` leaves the limit alone.
+  var descriptors: String?
 
   /// One pinned host behind `api.pinfold.test:443` on the given port.
   static func pinned(_ pins: String..., port: UInt16, rule: String = "") throws -> Settings {

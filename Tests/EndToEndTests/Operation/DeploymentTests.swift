@@ -49,6 +49,36 @@ extension Operation {
       for promise in promises { #expect(text.contains(promise), "\(promise)") }
     }
 
+    /// Guards: a stranger who follows the file gets a configuration that Pinfold takes.
+    @Test("The configuration in the ConfigMap passes the check once it has a key and a policy") func configMap() throws
+    {
+      let lines = try text("docker/kubernetes.yaml").split(separator: "\n", omittingEmptySubsequences: false)
+      let start = try #require(lines.firstIndex(of: "  pinfold.json5: |")) + 1
+      let configuration = lines[start...].prefix { $0.hasPrefix("    ") }.joined(separator: "\n")
+      #expect(configuration.contains("YOUR PUBLIC KEY"))
+      let workspace = try Workspace("configmap")
+      func check() throws -> Command { try Pinfold.command("check", "-c", workspace.path("pinfold.json5")) }
+      try workspace.write("policy.signed.json", "")
+      try workspace.write("pinfold.json5", configuration)
+      #expect(try check().ending == .exited(78), "the placeholder must not pass for a key")
+      let key = try Command.output([Pinfold.binary, "keygen", "-o", workspace.path("key")])
+      try workspace.write(
+        "pinfold.json5",
+        configuration.replacing("YOUR PUBLIC KEY", with: key.trimmingCharacters(in: .whitespacesAndNewlines)))
+      let now = Date()
+      let pin = "sha256/" + Data(repeating: 7, count: 32).base64EncodedString()
+      let policy = try workspace.write(
+        "policy.json5",
+        """
+        { version: 1, issued_at: "\(now.ISO8601Format())", expires_at: "\((now + 86400).ISO8601Format())",
+          ssl_pinning_config: { hosts: { "api.example.com": { pins: ["\(pin)"] } } } }
+        """)
+      let signed = workspace.path("policy.signed.json")
+      try Command.output([Pinfold.binary, "sign", "-k", workspace.path("key"), policy, "-o", signed])
+      let accepted = try check()
+      #expect(accepted.succeeded && accepted.output.contains("version: 1"), "\(accepted)")
+    }
+
     /// The libraries of the Makefile and of the image's build stage are the same list.
     @Test("The image builds with the libraries that the Makefile installs") func libraries() throws {
       let wanted = try text("Makefile").matches(of: /lib:[a-z0-9]+=([a-z0-9-]+)/).map { String($0.1) }

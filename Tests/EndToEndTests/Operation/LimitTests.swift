@@ -48,7 +48,7 @@ extension Operation {
       let upstream = try echo()
       let pinfold = try open(upstream) {
         // By itself the proxy takes no more tunnels than it has descriptors for; this asks for more than there are.
-        $0.descriptors = 128
+        $0.descriptors = "128"
         $0.limits["tunnels"] = 1000
         $0.workers = 1
       }
@@ -68,6 +68,16 @@ extension Operation {
       try Wait.untilTrue("room for another") {
         try RawClient(to: pinfold.port).connect(Self.authority).statusLine.contains(" 200")
       }
+    }
+
+    /// Guards: most systems start a program with 1,024 descriptors and allow it many more.
+    @Test("As many tunnels fit as the hard limit of descriptors allows") func hardLimit() throws {
+      let upstream = try echo()
+      let pinfold = try open(upstream) { $0.descriptors = "200:1000" }
+      #expect(try pinfold.metrics().sum("process_max_fds") == 1000)
+      let status = try #require(try HTTP.get("/status", port: pinfold.admin)).body
+      let tunnels = try #require(status.firstMatch(of: /"limit" ?: ?([0-9]+)/)).1
+      #expect(Int(tunnels).map { (200...500).contains($0) } == true, "\(tunnels)")
     }
 
     /// Guards: one slow client must not keep another waiting, on one worker.
