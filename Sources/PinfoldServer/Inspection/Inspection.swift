@@ -54,9 +54,12 @@ struct Inspection {
 
   /// Inspects the handshake from the client's first byte to the verdict.
   mutating func run() async throws(Refusal) -> Admission {
-    let hello = try await readHello()
+    let hello = try await readHello(ClientHelloReader())
     alertVersion = hello.alertRecordVersion
-    try checkServerName(hello)
+    // Certificate and pins are looked up by one name only.
+    if let refusal = hello.refusal(for: decision.authority.host, mayMissName: decision.sniOptional) {
+      throw Refusal(refusal, from: "client")
+    }
     var reader = ServerFlightReader(answering: hello)
     var finding = try await exchange(hello, &reader)
     var draws = 1
@@ -94,8 +97,9 @@ struct Inspection {
 
   // MARK: The hello
 
-  private mutating func readHello() async throws(Refusal) -> ClientHello {
-    var reader = ClientHelloReader()
+  /// Reads one hello, the first or the second. What lies behind it stays in `surplus`.
+  private mutating func readHello(_ fresh: ClientHelloReader) async throws(Refusal) -> ClientHello {
+    var reader = fresh
     var event = reader.receive(surplus.span)
     while true {
       switch event {
@@ -111,26 +115,30 @@ struct Inspection {
     }
   }
 
-  /// The client's next bytes. An upstream that speaks before the client did does not speak TLS.
+  /// The client's next bytes. An upstream that speaks before the first hello does not speak TLS; after it asked for
+  /// another one, it may send a ChangeCipherSpec at any time.
   private func receiveFromClient() async throws(Refusal) -> [UInt8] {
-    while true {
-      let bytes: [UInt8]?
-      do {
-        bytes = try client.tryReceive(max: Self.readSize)
-      } catch {
-        throw Refusal(client: error)
+    do {
+      while true {
+        if let bytes = try client.tryReceive(max: Self.readSize) {
+          if bytes.isEmpty { break }
+          return bytes
+        }
+        if hasRetried {
+          try await client.waitReadable(deadline: deadline)
+        } else {
+          try checkUpstreamIsSilent()
+          try await StreamSocket.waitReadable(client, or: upstream, deadline: deadline)
+        }
       }
-      if let bytes {
-        guard bytes.isEmpty else { return bytes }
-        throw Refusal(.notTLS, "the client closed before its ClientHello was whole")
-      }
-      try checkUpstreamIsSilent()
-      do {
-        try await StreamSocket.waitReadable(client, or: upstream, deadline: deadline)
-      } catch {
-        throw Refusal(client: error)
-      }
+    } catch let refusal as Refusal {
+      throw refusal
+    } catch let error as IOError {
+      throw Refusal(client: error)
+    } catch {
+      throw Refusal(.internalError)
     }
+    throw Refusal(.notTLS, "the client closed before its ClientHello was whole")
   }
 
   private func checkUpstreamIsSilent() throws(Refusal) {
@@ -143,18 +151,6 @@ struct Inspection {
     guard let early else { return }
     if early.isEmpty { throw Refusal(.upstreamUnreachable, "the upstream closed before the ClientHello") }
     throw Refusal(.notTLS, "the upstream speaks first")
-  }
-
-  /// The name in the hello has to be the host of the CONNECT line: certificate and pins are looked up by one name only.
-  private func checkServerName(_ hello: ClientHello) throws(Refusal) {
-    switch hello.serverName {
-    case .missing:
-      guard decision.sniOptional else { throw Refusal(.sniMissing, "the ClientHello names no server") }
-    case .host, .unreadable:
-      guard hello.serverName.names(decision.authority.host) else {
-        throw Refusal(.sniMismatch, "the ClientHello names another host than the CONNECT line")
-      }
-    }
   }
 
   private func sendUp(_ bytes: [UInt8]) async throws(Refusal) {
@@ -238,10 +234,8 @@ struct Inspection {
       throw Refusal(client: error)
     }
     releasedDown = retry.end
-    let second = try await readSecondHello(after: first)
-    guard second.serverName == first.serverName else {
-      throw Refusal(.sniMismatch, "the second ClientHello names another server than the first")
-    }
+    let second = try await readHello(ClientHelloReader(after: first))
+    if let refusal = first.refusal(ofSecond: second, after: retry) { throw Refusal(refusal, from: "client") }
     let bytes = (second.changeCipherSpec == nil ? [] : Self.changeCipherSpec) + second.records
     try await sendUp(bytes)
     sentUp += bytes.count
@@ -251,35 +245,12 @@ struct Inspection {
   /// The one form this record has (RFC 8446 appendix D.4).
   private static let changeCipherSpec: [UInt8] = [20, 3, 3, 0, 1, 1]
 
-  private mutating func readSecondHello(after first: ClientHello) async throws(Refusal) -> ClientHello {
-    var reader = ClientHelloReader(after: first)
-    var event = reader.receive(surplus.span)
-    while true {
-      switch event {
-      case .hello(let hello):
-        surplus = Array(reader.surplus)
-        return hello
-      case .refused(let refusal): throw Refusal(refusal, from: "client")
-      case .incomplete:
-        let bytes: [UInt8]
-        do {
-          bytes = try await client.receive(max: Self.readSize, deadline: deadline)
-        } catch {
-          throw Refusal(client: error)
-        }
-        guard !bytes.isEmpty else { throw Refusal(.notTLS, "the client closed instead of sending its second hello") }
-        event = reader.receive(bytes.span)
-      }
-    }
-  }
-
   // MARK: The verdict
 
   /// Asks the decision; and asks anew if the rules changed while the handshake was under way.
   private func judgeWithRulesOfNow(_ finding: Finding) -> Verdict {
     let current = worker.rules.current
     guard current !== rules else { return decision.judge(finding.evidence, method: finding.method) }
-    let fresh = current.policy.decide(decision.authority, at: .now)
-    return fresh.judge(finding.evidence, method: finding.method)
+    return current.decide(decision.authority).judge(finding.evidence, method: finding.method)
   }
 }

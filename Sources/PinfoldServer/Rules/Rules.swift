@@ -1,5 +1,6 @@
 package import PinfoldConfig
 import PinfoldLoop
+package import PinfoldModel
 package import PinfoldPolicy
 package import PinfoldTLS
 
@@ -17,14 +18,26 @@ package final class Rules: Sendable {
   /// Tunnels at a time over all workers.
   let tunnelLimit: Int
 
+  /// A time that has passed for certain: a clock that was set back revives nothing that expired.
+  private let clockFloor: Timestamp
+
   /// Rules that trust `authorities` for chains.
-  package init(configuration: Configuration, policy: PolicySnapshot, trusting authorities: TrustStore) {
+  package init(
+    configuration: Configuration, policy: PolicySnapshot, trusting authorities: TrustStore,
+    clockFloor: Timestamp = Timestamp(seconds: 0)
+  ) {
+    self.clockFloor = clockFloor
     self.configuration = configuration
     self.policy = policy
     verifier = ChainVerifier(trusting: authorities)
     destinations = configuration.destinationGuard
     clients = configuration.clientList
     tunnelLimit = Self.limit(configuration)
+  }
+
+  /// What the policy says of this authority now.
+  func decide(_ authority: Authority) -> Decision {
+    policy.decide(authority, at: max(.now, clockFloor))
   }
 
   /// `limits.tunnels`, or what the limit of open descriptors allows when each tunnel takes two and some are kept for

@@ -80,7 +80,8 @@ package struct RulesLoader: Sendable {
     let report = keeper.load(now: .now)
     let policy = PolicySnapshot(keeper.standing, local: local)
     return Loaded(
-      rules: Rules(configuration: configuration, policy: policy, trusting: authorities), keeper: keeper,
-      report: report)
+      rules: Rules(
+        configuration: configuration, policy: policy, trusting: authorities, clockFloor: keeper.clockFloor),
+      keeper: keeper, report: report)
   }
 }
