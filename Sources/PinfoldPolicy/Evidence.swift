@@ -34,15 +34,20 @@ package struct Evidence: Sendable {
   package var nameMatches: Bool
   /// Whether the peer proved that it owns the key, in the handshake this evidence is from.
   package var keyProven: Bool
+  /// End of validity of the first certificate of the chain to expire; `nil` when no chain was verified. Evidence that
+  /// is judged again later must not be older.
+  package var validUntil: Timestamp?
 
   /// Evidence from one inspection.
   package init(
-    publicKey: Digest256, certificate: Digest256?, chain: Chain, nameMatches: Bool, keyProven: Bool
+    publicKey: Digest256, certificate: Digest256?, chain: Chain, nameMatches: Bool, keyProven: Bool,
+    validUntil: Timestamp? = nil
   ) {
     self.publicKey = publicKey
     self.certificate = certificate
     self.chain = chain
     self.nameMatches = nameMatches
     self.keyProven = keyProven
+    self.validUntil = validUntil
   }
 }

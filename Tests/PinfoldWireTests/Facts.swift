@@ -80,6 +80,18 @@ struct Facts: Decodable, Sendable {
     var end: Int?
   }
 
+  /// `["c", 213]`: who sent how many bytes.
+  struct Step: Decodable, Sendable {
+    var side: String
+    var length: Int
+
+    init(from decoder: any Decoder) throws {
+      var list = try decoder.unkeyedContainer()
+      side = try list.decode(String.self)
+      length = try list.decode(Int.self)
+    }
+  }
+
   struct Alert: Decodable, Sendable {
     var from: String
     var at: Int
@@ -111,4 +123,7 @@ struct Facts: Decodable, Sendable {
   var certificateMessageLength: Int?
   var pskSelected: Int?
   var clearAlerts: [Alert]?
+  var newSessionTicketClear: Bool?
+  var pair: String?
+  var flow: [Step]?
 }

@@ -26,6 +26,7 @@ extension Evidence {
       : .invalid(judgement.chainError ?? "the chain does not verify")
     self.init(
       publicKey: judgement.leafKeyDigest, certificate: judgement.leafCertificateDigest, chain: chain,
-      nameMatches: judgement.nameMatches, keyProven: keyProven)
+      nameMatches: judgement.nameMatches, keyProven: keyProven,
+      validUntil: judgement.chainVerified ? judgement.validUntil : nil)
   }
 }

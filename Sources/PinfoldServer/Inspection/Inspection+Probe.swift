@@ -57,12 +57,15 @@ extension Inspection {
     var isResumed = hellos.server.selectedPSK != nil
     if let keyLog = worker.services.keyLog {
       switch try await judgeByKeyLog(hellos, &reader, keyLog) {
-      case .evidence(let evidence): return (evidence, .keyLog)
+      case .evidence(let evidence):
+        isFullTLS13 = true
+        return (evidence, .keyLog)
       case .preSharedKey: isResumed = true
       case .silent: break
       }
     }
     if isResumed {
+      if let evidence = evidenceBehindPreSharedKey() { return (evidence, .resumption) }
       guard rules.configuration.tls.resumption == .probe, decision.tls13 == .probe else {
         throw Refusal(
           .resumptionUnverified, "the session was resumed, and no probe may stand in", method: .resumption)
@@ -73,6 +76,7 @@ extension Inspection {
       throw Refusal(
         .pskDeclined, "the upstream declined the pre-shared key and tls.psk_declined is refuse", method: .probe)
     }
+    isFullTLS13 = !isResumed
     guard let evidence = try await runProbe(hellos.client, leg, twin: true) else { return nil }
     return (evidence, .probe)
   }

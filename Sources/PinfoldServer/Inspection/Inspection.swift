@@ -34,6 +34,10 @@ struct Inspection {
   var sentHello = Deadline.never
   /// Whether the upstream asked the app for a second hello.
   var hasRetried: Bool { releasedDown > 0 }
+  /// When the tunnel began, as the ledger counts: what was judged later says nothing about the client's sessions.
+  var moment: UInt64 = 0
+  /// Whether the server went through a full TLS 1.3 handshake.
+  var isFullTLS13 = false
   /// The kind of the probe, once one was needed.
   var probe: ProbeKind?
   /// The record version in which the client reads an alert.
@@ -50,10 +54,13 @@ struct Inspection {
     /// Bytes passed on in each direction before the verdict.
     var alreadyUp = 0
     var alreadyDown = 0
+    /// What the rest of the handshake may teach.
+    var lesson: Lesson?
   }
 
   /// Inspects the handshake from the client's first byte to the verdict.
   mutating func run() async throws(Refusal) -> Admission {
+    moment = worker.ledger.moment
     let hello = try await readHello(ClientHelloReader())
     alertVersion = hello.alertRecordVersion
     // Certificate and pins are looked up by one name only.
@@ -73,11 +80,12 @@ struct Inspection {
       finding = try await exchange(hello, &reader)
     }
     guard let finding else { throw Refusal(.internalError) }
-    let verdict = judgeWithRulesOfNow(finding)
+    let verdict = judgeWithRulesOfNow(finding.evidence, finding.method)
     guard verdict.allows else { throw Refusal(verdict) }
+    if isFullTLS13 { noteFullTLS13(finding) }
     return Admission(
       verdict: verdict, upstream: upstream, down: Array(reader.held(releasedDown..<reader.receivedEnd)), up: surplus,
-      alreadyUp: finding.sentUp, alreadyDown: releasedDown)
+      alreadyUp: finding.sentUp, alreadyDown: releasedDown, lesson: finding.lesson)
   }
 
   /// One exchange of hello and flight, with a probe beside it where one is needed; `nil` when the upstream did not serve
@@ -85,6 +93,7 @@ struct Inspection {
   private mutating func exchange(
     _ hello: ClientHello, _ reader: inout ServerFlightReader
   ) async throws(Refusal) -> Finding? {
+    isFullTLS13 = false
     let leg = try await openProbeLeg(for: hello)
     defer { leg?.abandon() }
     // The lot decides which hello goes first.
@@ -168,6 +177,7 @@ struct Inspection {
     var evidence: Evidence
     var method: VerificationMethod
     var sentUp: Int
+    var lesson: Lesson?
   }
 
   private mutating func readFlight(
@@ -191,9 +201,15 @@ struct Inspection {
       case .tls12Flight(let flight):
         worker.upstreams.note(decision.authority, answeredTLS13: false)
         let evidence = try judgeInBand(flight, hello)
-        return Finding(evidence: evidence, method: .inBand, sentUp: sentUp)
-      case .tls12Resumed:
+        let lesson = lesson(behind: flight, answering: hello, evidence: evidence, receivedEnd: reader.receivedEnd)
+        return Finding(evidence: evidence, method: .inBand, sentUp: sentUp, lesson: lesson)
+      case .tls12Resumed(let resumed):
         worker.upstreams.note(decision.authority, answeredTLS13: false)
+        if let origin = origin(ofSessionIn: hello) {
+          return Finding(
+            evidence: origin.evidence, method: .resumption, sentUp: sentUp,
+            lesson: lesson(behind: resumed, from: origin))
+        }
         guard let evidence = try await judgeResumed(hello, leg) else { return nil }
         return Finding(evidence: evidence, method: .probe, sentUp: sentUp)
       case .tls13(let serverHello):
@@ -248,9 +264,9 @@ struct Inspection {
   // MARK: The verdict
 
   /// Asks the decision; and asks anew if the rules changed while the handshake was under way.
-  private func judgeWithRulesOfNow(_ finding: Finding) -> Verdict {
+  func judgeWithRulesOfNow(_ evidence: Evidence, _ method: VerificationMethod) -> Verdict {
     let current = worker.rules.current
-    guard current !== rules else { return decision.judge(finding.evidence, method: finding.method) }
-    return current.decide(decision.authority).judge(finding.evidence, method: finding.method)
+    guard current !== rules else { return decision.judge(evidence, method: method) }
+    return current.decide(decision.authority).judge(evidence, method: method)
   }
 }

@@ -13,6 +13,8 @@ package final class Rules: Sendable {
   package let policy: PolicySnapshot
   /// Judges chains by the authorities in force.
   package let verifier: ChainVerifier
+  /// SHA-256 of `tls.ca_file`; `nil` where the system's authorities are trusted.
+  let authorities: Digest256?
   let destinations: DestinationGuard
   let clients: ClientList
   /// Tunnels at a time over all workers.
@@ -21,14 +23,15 @@ package final class Rules: Sendable {
   /// A time that has passed for certain: a clock that was set back revives nothing that expired.
   private let clockFloor: Timestamp
 
-  /// Rules that trust `authorities` for chains.
+  /// Rules that trust `authorities` for chains, which were read from a file with this digest.
   package init(
-    configuration: Configuration, policy: PolicySnapshot, trusting authorities: TrustStore,
+    configuration: Configuration, policy: PolicySnapshot, trusting authorities: TrustStore, digest: Digest256? = nil,
     clockFloor: Timestamp = Timestamp(seconds: 0)
   ) {
     self.clockFloor = clockFloor
     self.configuration = configuration
     self.policy = policy
+    self.authorities = digest
     verifier = ChainVerifier(trusting: authorities)
     destinations = configuration.destinationGuard
     clients = configuration.clientList

@@ -1,4 +1,6 @@
+import FoundationEssentials
 package import PinfoldConfig
+import PinfoldCrypto
 import PinfoldModel
 import PinfoldPolicy
 package import PinfoldSupply
@@ -54,6 +56,9 @@ package struct RulesLoader: Sendable {
   private func load(_ configuration: Configuration, previous: Loaded?) throws(FileErrors) -> Loaded {
     try requireSupported(configuration)
     let authorities: TrustStore
+    let digest = configuration.tls.caFile.flatMap { try? Data(contentsOf: URL(filePath: $0)) }.map {
+      SHA256.digest(Array($0))
+    }
     do throws(TLSError) {
       if let file = configuration.tls.caFile {
         authorities = try TrustStore(caFile: file)
@@ -67,7 +72,8 @@ package struct RulesLoader: Sendable {
     guard !configuration.policy.bundles.isEmpty else {
       let policy = PolicySnapshot(.notConfigured, local: local)
       return Loaded(
-        rules: Rules(configuration: configuration, policy: policy, trusting: authorities), keeper: nil, report: nil)
+        rules: Rules(configuration: configuration, policy: policy, trusting: authorities, digest: digest), keeper: nil,
+        report: nil)
     }
     let source = try BundleSource(configuration.policy, file: path)
     var keeper: PolicyKeeper
@@ -81,7 +87,8 @@ package struct RulesLoader: Sendable {
     let policy = PolicySnapshot(keeper.standing, local: local)
     return Loaded(
       rules: Rules(
-        configuration: configuration, policy: policy, trusting: authorities, clockFloor: keeper.clockFloor),
+        configuration: configuration, policy: policy, trusting: authorities, digest: digest,
+        clockFloor: keeper.clockFloor),
       keeper: keeper, report: report)
   }
 }

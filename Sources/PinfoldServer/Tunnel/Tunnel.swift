@@ -98,6 +98,15 @@ struct Tunnel {
       upstream.close()
       return false
     }
+    if let lesson = admission.lesson {
+      let watchEnd = worker.loop.deadline(after: .seconds(rules.configuration.limits.handshakeSeconds))
+      var watched = WatchedRelay(
+        lesson, client: client, upstream: upstream, ledger: worker.ledger, deadline: watchEnd, idle: idle)
+      let isWhole = await watched.run()
+      account.up += watched.up
+      account.down += watched.down
+      guard isWhole else { return false }
+    }
     Relay.start(client: client, upstream: upstream, idle: idle) { [worker, client, account] result in
       var account = account
       account.up += result.bytesUp

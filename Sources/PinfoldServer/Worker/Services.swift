@@ -14,6 +14,7 @@ final class Services: Sendable {
   let probes = ProbeClient()
   let probeReuse = ProbeReuse()
   let upstreams = UpstreamMemory()
+  let ledger = ResumptionLedger()
   let tunnels = TunnelCount()
   /// The secrets that applications log; `nil` without `tls.key_log`.
   let keyLog: KeyLog?
@@ -45,6 +46,8 @@ final class Services: Sendable {
   /// Puts new rules into force.
   func take(_ new: Rules) {
     label(new.policy)
+    // Chains that other authorities vouched for are no evidence any more.
+    if new.authorities != rules.current.authorities { ledger.removeAll() }
     log.setLevel(Severity(new.configuration.log.level))
     rules.replace(with: new)
   }

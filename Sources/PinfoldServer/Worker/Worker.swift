@@ -30,6 +30,7 @@ final class Worker: @unchecked Sendable {
   var upstreams: UpstreamMemory { services.upstreams }
   var probes: ProbeClient { services.probes }
   var probeReuse: ProbeReuse { services.probeReuse }
+  var ledger: ResumptionLedger { services.ledger }
   var isDraining: Bool { services.isDraining }
 
   // MARK: Accepting

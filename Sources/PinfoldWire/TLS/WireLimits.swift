@@ -16,6 +16,8 @@ package enum WireLimits {
   package static let heldFlight = 256 * 1024
   /// Bytes of one handshake message of the server: what OpenSSL and GnuTLS take is about 100 KB.
   package static let serverMessage = 128 * 1024
+  /// Bytes of the server's second flight up to its Finished: a ticket holds at most 65,535 (RFC 5077 §3.3).
+  package static let sessionTicketFlight = 80 * 1024
   /// Bytes a CompressedCertificate may open to (RFC 8879 §4 asks for such a limit).
   package static let uncompressedCertificate = 128 * 1024
   /// Certificates in one message. OpenSSL stops building a chain at 100; a list that long is no chain.

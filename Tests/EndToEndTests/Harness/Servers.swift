@@ -27,9 +27,10 @@ enum Servers {
   }
 
   /// nginx with one or several identities (of different key types, chosen by what the client offers) and the given
-  /// protocol versions, such as `TLSv1.2`.
+  /// protocol versions, such as `TLSv1.2`; `options` are further directives of the server.
   static func nginx(
-    _ identities: Certificates.Identity..., protocols: String = "TLSv1.2 TLSv1.3", curve: String = "auto"
+    _ identities: Certificates.Identity..., protocols: String = "TLSv1.2 TLSv1.3", curve: String = "auto",
+    options: String = ""
   ) throws -> Running {
     let workspace = try Workspace("nginx")
     let port = try FreePort.next()
@@ -43,7 +44,7 @@ enum Servers {
       http {
         access_log off; \(temporary.joined(separator: " "))
         server {
-          listen 127.0.0.1:\(port) ssl; ssl_protocols \(protocols); ssl_ecdh_curve \(curve); \(keys.joined(separator: " "))
+          listen 127.0.0.1:\(port) ssl; ssl_protocols \(protocols); ssl_ecdh_curve \(curve); \(options) \(keys.joined(separator: " "))
           location = / { default_type text/plain; return 200 "\(greeting)\\n"; }
           location / { root \(workspace.folder.path); }
         }

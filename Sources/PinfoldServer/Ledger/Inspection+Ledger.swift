@@ -1,0 +1,45 @@
+import PinfoldLoop
+import PinfoldModel
+import PinfoldPolicy
+import PinfoldWire
+
+extension Inspection {
+  /// Evidence of the full handshake that a resumed TLS 1.0–1.2 session stems from.
+  func origin(ofSessionIn hello: ClientHello) -> SessionOrigin? {
+    worker.ledger.origin(ofSessionIn: hello, at: decision.authority, now: .now)
+  }
+
+  /// Evidence of the full TLS 1.3 handshakes one of which the client's pre-shared key stems from: those judged for this
+  /// host and this client before this tunnel. `nil` when there are none, or when some of their keys match today's pins
+  /// and others do not.
+  func evidenceBehindPreSharedKey() -> Evidence? {
+    // A rule that demands the key log is not satisfied by what a probe said earlier.
+    let method: VerificationMethod? = decision.tls13 == .keyLog ? .keyLog : nil
+    let all = worker.ledger.peers(
+      at: decision.authority, client: client.peerAddress?.address, before: moment, by: method, now: .now)
+    let allowed = all.count { judgeWithRulesOfNow($0, .resumption).allows }
+    return allowed == 0 || allowed == all.count ? all.last : nil
+  }
+
+  /// What the rest of a full handshake may teach. Bytes that are here before their time are strange: nothing then.
+  func lesson(
+    behind flight: ServerFlight, answering hello: ClientHello, evidence: Evidence, receivedEnd: Int
+  ) -> Lesson? {
+    guard surplus.isEmpty, receivedEnd == flight.end, let watch = SessionWatch(behind: flight, answering: hello)
+    else { return nil }
+    return Lesson(watch: watch, authority: decision.authority, origin: SessionOrigin(evidence, judged: .now))
+  }
+
+  /// What the rest of a resumption may teach: a fresh ticket stands for the same full handshake, and not a moment longer.
+  func lesson(behind resumed: ResumedHandshake, from origin: SessionOrigin) -> Lesson? {
+    guard surplus.isEmpty, let watch = SessionWatch(behind: resumed) else { return nil }
+    return Lesson(watch: watch, authority: decision.authority, origin: origin)
+  }
+
+  /// Remembers a full TLS 1.3 handshake that was allowed.
+  func noteFullTLS13(_ finding: Finding) {
+    worker.ledger.noteFull(
+      SessionOrigin(finding.evidence, judged: .now), by: finding.method, at: decision.authority,
+      client: client.peerAddress?.address)
+  }
+}

@@ -1,0 +1,138 @@
+import PinfoldCrypto
+import PinfoldModel
+import PinfoldPolicy
+import PinfoldWire
+import Synchronization
+
+/// Remembers which sessions stem from full handshakes that Pinfold judged and allowed, so that a resumption, which shows
+/// no certificate, is judged by the evidence of its origin under the rules of today.
+///
+/// TLS 1.0–1.2: by session id or ticket. TLS 1.3, where both are encrypted: by the client's address. Ids and tickets are
+/// kept as hashes under a key that ends with the process; nothing is written to disk. Shared by all workers. It never
+/// allows: it hands out evidence, or nothing.
+final class ResumptionLedger: Sendable {
+  /// Sessions remembered at most; each takes about 400 bytes.
+  static let sessionLimit = 65_536
+  /// Pairs of host and client address remembered at most.
+  static let peerLimit = 16_384
+  /// Different peers remembered for one such pair. A host that shows more keys than this within a day is not known.
+  static let peersPerPair = 4
+
+  /// `nil` stands for a name that two different peers gave out: it proves nothing.
+  private typealias Sessions = RecentTable<Digest256, SessionOrigin?>
+
+  private struct Pair: Hashable, Sendable {
+    let authority: Authority
+    /// `nil`: a client of a UNIX socket.
+    let client: IPAddress?
+  }
+
+  private struct Peer: Sendable {
+    var origin: SessionOrigin
+    var method: VerificationMethod
+    /// Place of its first handshake among all that were noted.
+    let number: UInt64
+  }
+
+  private struct Peers: Sendable {
+    var known: RecentTable<Pair, [Peer]>
+    var last: UInt64 = 0
+  }
+
+  /// `nil` when there is no key: then nothing is remembered.
+  private let hash: KeyedHash?
+  private let sessions: Mutex<Sessions>
+  private let peers: Mutex<Peers>
+
+  init(sessionLimit: Int = sessionLimit, peerLimit: Int = peerLimit) {
+    hash = try? KeyedHash()
+    sessions = Mutex(Sessions(limit: sessionLimit))
+    peers = Mutex(Peers(known: RecentTable(limit: peerLimit)))
+  }
+
+  /// Forgets everything: the authorities that chains were verified by are others now.
+  func removeAll() {
+    sessions.withLock { $0.removeAll() }
+    peers.withLock { $0.known.removeAll() }
+  }
+
+  // MARK: TLS 1.0–1.2
+
+  /// Remembers a session that its client has accepted.
+  func note(_ session: SessionWatch.Session, at authority: Authority, from origin: SessionOrigin) {
+    for (kind, bytes) in [(Kind.sessionID, session.sessionID), (.ticket, session.ticket)] where !bytes.isEmpty {
+      guard let name = name(kind, bytes[...], authority) else { return }
+      sessions.withLock { sessions in
+        if let before = sessions.value(for: name) {
+          // An id or a ticket is sent in the clear, so another peer can give out the same one. Once it has, nobody
+          // can tell whose session a client means by it.
+          guard let before, before.isSamePeer(as: origin) else { return sessions.set(nil, for: name) }
+        }
+        sessions.set(origin, for: name)
+      }
+    }
+  }
+
+  /// The origin of the session that this hello asks for; `nil` when it is not known or too old.
+  ///
+  /// A client holds one session and offers it by its ticket, if it has one: the id beside a ticket is then any value
+  /// (RFC 5077 §3.4), and says nothing.
+  func origin(ofSessionIn hello: ClientHello, at authority: Authority, now: Timestamp) -> SessionOrigin? {
+    let wanted: Digest256?
+    if let ticket = hello.sessionTicket {
+      wanted = name(.ticket, ticket, authority)
+    } else {
+      wanted = hello.sessionID.isEmpty ? nil : name(.sessionID, hello.sessionID, authority)
+    }
+    guard let wanted, let found = sessions.withLock({ $0.value(for: wanted) }), let origin = found,
+      origin.counts(at: now)
+    else { return nil }
+    return origin
+  }
+
+  private enum Kind: UInt8 {
+    case sessionID = 1
+    case ticket = 2
+  }
+
+  /// A hash of the name and of the host it is valid at. The host's text holds no zero byte.
+  private func name(_ kind: Kind, _ bytes: ArraySlice<UInt8>, _ authority: Authority) -> Digest256? {
+    hash?.digest([kind.rawValue] + Array(authority.text.utf8) + [0] + bytes)
+  }
+
+  // MARK: TLS 1.3
+
+  /// The moment of now, to be asked before a client's hello is read.
+  var moment: UInt64 { peers.withLock { $0.last } }
+
+  /// Remembers a full TLS 1.3 handshake that was allowed.
+  func noteFull(
+    _ origin: SessionOrigin, by method: VerificationMethod, at authority: Authority, client: IPAddress?
+  ) {
+    let pair = Pair(authority: authority, client: client)
+    peers.withLock { peers in
+      peers.last &+= 1
+      var list = (peers.known.value(for: pair) ?? []).filter { $0.origin.counts(at: origin.judged) }
+      if let index = list.firstIndex(where: { $0.origin.isSamePeer(as: origin) && $0.method == method }) {
+        list[index].origin = origin
+      } else if list.count <= Self.peersPerPair {
+        list.append(Peer(origin: origin, method: method, number: peers.last))
+      }
+      peers.known.set(list, for: pair)
+    }
+  }
+
+  /// Evidence of every peer whose session this client may hold, judged before `moment`; empty when none is known, or
+  /// too many.
+  ///
+  /// - Parameter method: only evidence found this way counts; any other makes the answer empty. `nil`: any.
+  func peers(
+    at authority: Authority, client: IPAddress?, before moment: UInt64, by method: VerificationMethod? = nil,
+    now: Timestamp
+  ) -> [Evidence] {
+    let list = peers.withLock { $0.known.value(for: Pair(authority: authority, client: client)) ?? [] }
+      .filter { $0.origin.counts(at: now) }
+    guard list.count <= Self.peersPerPair, method == nil || list.allSatisfy({ $0.method == method }) else { return [] }
+    return list.filter { $0.number <= moment }.map(\.origin.evidence)
+  }
+}
