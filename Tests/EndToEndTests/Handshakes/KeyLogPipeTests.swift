@@ -18,7 +18,7 @@ extension Handshakes {
       let random: String
       let secret: String
 
-      init(seconds: Double = 3) throws {
+      init(seconds: Double = 5) throws {
         let certificates = try Certificates.shared()
         let server = try Servers.nginx(certificates.ecdsa, protocols: "TLSv1.3")
         let settings = try KeyLogTests.settings(certificates.ecdsa.pin, port: server.port).with {

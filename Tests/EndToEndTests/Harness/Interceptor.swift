@@ -13,6 +13,9 @@ final class Interceptor: Sendable {
     case firstHello = "the one whose hello comes first"
     case atRandom = "one of each pair at random"
     case resumable = "the one whose session the genuine server accepts"
+    /// Serves the first dialled honestly and keeps the second waiting, to see whether the first ends by itself: the app's
+    /// cannot, so then the second is the app's. Else he stays honest.
+    case patient = "the second once the first has ended by itself"
     case halfOfAll = "each connection with even odds"
   }
 
@@ -20,6 +23,14 @@ final class Interceptor: Sendable {
   private final class Pair: Sendable {
     let drawn = Bool.random()
     let hellos = Atomic<Int>(0)
+    let hasFirstEnded = Atomic<Bool>(false)
+
+    func endsFirst(within seconds: Double) -> Bool {
+      let waited: Void? = try? Wait.untilTrue("the end of the first connection", seconds: seconds) {
+        hasFirstEnded.load(ordering: .relaxed)
+      }
+      return waited != nil
+    }
   }
 
   private struct Book {
@@ -59,14 +70,19 @@ final class Interceptor: Sendable {
       case .firstHello: takes = pair.hellos.add(1, ordering: .relaxed).oldValue == 0
       case .atRandom: takes = pair.drawn == isFirst
       case .resumable: takes = Self.resumes(hello, at: genuine)
+      case .patient: takes = !isFirst && pair.endsFirst(within: Self.patience)
       case .halfOfAll: takes = Bool.random()
       }
       if takes { recount.count.add(1, ordering: .relaxed) }
       guard let far = try? Socket.connect(to: takes ? evil : genuine) else { return near.shutDown() }
       far.send(hello)
       Tap.join(near, far, Tap.Connection())
+      if isFirst { pair.hasFirstEnded.store(true, ordering: .relaxed) }
     }
   }
+
+  /// Seconds the patient one keeps a connection waiting: less than a slow server would take.
+  private static let patience = 0.15
 
   private static func readHello(_ socket: Socket) -> [UInt8] {
     var bytes: [UInt8] = []
