@@ -1,22 +1,21 @@
 # make run    installs what is missing, builds for release, starts the demonstration
 # make test   installs what the tests need, builds, runs every test
-# make bench  builds for release, measures Pinfold beside the proxies that are installed (BENCH="--rounds 5")
 # make lint   the layout rules of swift format
 # make clean  removes what was built
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build test bench lint clean toolchain needs-build needs-run needs-test needs-bench
+.PHONY: help run build test lint clean toolchain needs-build needs-run needs-test
 
 # Check=package pairs for .ci/need; nothing is installed when every check holds.
-BUILD_NEEDS := pkg-config=pkg-config lib:libevent=libevent-dev lib:openssl=libssl-dev lib:libsodium=libsodium-dev \
-  lib:libpsl=libpsl-dev lib:libidn2=libidn2-dev lib:zlib=zlib1g-dev lib:libbrotlidec=libbrotli-dev \
-  lib:libzstd=libzstd-dev
+# The C++ headers and the linker come with most installations of Swift, not with its bare archive.
+BUILD_NEEDS := file:/usr/include/c++=libstdc++-12-dev ld=binutils pkg-config=pkg-config \
+  lib:libevent=libevent-dev lib:openssl=libssl-dev lib:libsodium=libsodium-dev lib:libpsl=libpsl-dev \
+  lib:libidn2=libidn2-dev lib:zlib=zlib1g-dev lib:libbrotlidec=libbrotli-dev lib:libzstd=libzstd-dev
 RUN_NEEDS := openssl=openssl curl=curl
 TEST_NEEDS := openssl=openssl curl=curl wget=wget python3=python3 node=nodejs nginx=nginx-light \
   gnutls-serv=gnutls-bin java:17=openjdk-17-jdk-headless promtool=prometheus prlimit=util-linux
-BENCH_NEEDS := openssl=openssl curl=curl python3=python3 nginx=nginx-light
 RELEASE := swift build -c release --static-swift-stdlib --product pinfold
 
 help:
@@ -32,9 +31,6 @@ test: toolchain needs-build needs-test
 	swift build --build-tests
 	swift test --skip-build
 
-bench: build needs-bench
-	python3 Tests/Performance/peers.py --pinfold "$$($(RELEASE) --show-bin-path)/pinfold" $(BENCH)
-
 lint: toolchain
 	swift format lint --strict --parallel --recursive Package.swift Sources Tests
 
@@ -42,7 +38,7 @@ clean:
 	rm -rf .build
 
 toolchain:
-	@version=$$(swift --version 2>/dev/null | sed -n 's/.*Swift version \([0-9]*\)\.\([0-9]*\).*/\1 \2/p' | head -n 1); \
+	@version=$$({ swift --version 2>/dev/null || true; } | sed -n 's/.*Swift version \([0-9]*\)\.\([0-9]*\).*/\1 \2/p' | head -n 1); \
 	set -- $$version; \
 	if [ $$(( $${1:-0} * 100 + $${2:-0} )) -lt 603 ]; then \
 	  echo "Pinfold needs Swift 6.3 or newer in PATH; see https://www.swift.org/install/linux/" >&2; exit 1; \
@@ -56,6 +52,3 @@ needs-run:
 
 needs-test:
 	@.ci/need $(TEST_NEEDS)
-
-needs-bench:
-	@.ci/need $(BENCH_NEEDS)

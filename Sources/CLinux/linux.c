@@ -286,12 +286,16 @@ intptr_t pinfold_open_fifo(const char *path, unsigned mode) {
 
 intptr_t pinfold_read(int fd, void *buffer, size_t count) { return PINFOLD_RETRY(read(fd, buffer, count)); }
 
-void pinfold_unblock_signal(int number) {
+static void pinfold_mask_signal(int number, int how) {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, number);
-  pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+  pthread_sigmask(how, &set, NULL);
 }
+
+void pinfold_block_signal(int number) { pinfold_mask_signal(number, SIG_BLOCK); }
+
+void pinfold_unblock_signal(int number) { pinfold_mask_signal(number, SIG_UNBLOCK); }
 
 const int pinfold_sighup = SIGHUP, pinfold_sigterm = SIGTERM, pinfold_sigint = SIGINT;
 

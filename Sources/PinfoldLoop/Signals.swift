@@ -19,6 +19,16 @@ package enum Signal: CaseIterable, Sendable {
   }
 }
 
+extension Signal {
+  /// Runs `body` with all signals waiting until a listener that `body` makes on this thread hears them: one that comes
+  /// between start and listener would end the process on the spot, its files left behind. See sigprocmask(2).
+  package static func holding<Value, Failure>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
+    for signal in allCases { pinfold_block_signal(signal.number) }
+    defer { for signal in allCases { pinfold_unblock_signal(signal.number) } }
+    return try body()
+  }
+}
+
 /// Hears the process's signals on a loop. libevent lets one loop of a process do so at a time.
 ///
 /// SIGPIPE is ignored from the first loop on; sends report a broken pipe as an error.

@@ -24,6 +24,26 @@ import Testing
     }
   }
 
+  @Test func `a signal that comes before its listener waits for it`() async throws {
+    await #expect(processExitsWith: .success) {
+      final class Heard { var signals: [Signal] = [] }
+      let heard = Heard()
+      try Signal.holding {
+        for number in [SIGHUP, SIGTERM, SIGINT] { _ = pthread_kill(pthread_self(), number) }
+        let loop = try EventLoop()
+        let listeners = try Signal.allCases.map { signal in
+          try SignalListener(signal, loop: loop) {
+            heard.signals.append($0)
+            if heard.signals.count == 3 { loop.stop() }
+          }
+        }
+        loop.run()
+        withExtendedLifetime(listeners) {}
+      }
+      #expect(Set(heard.signals) == Set(Signal.allCases))
+    }
+  }
+
   @Test func `writing to a broken connection is an error, not a signal`() async throws {
     await #expect(processExitsWith: .success) {
       try await onLoop { loop in

@@ -95,6 +95,9 @@ extern const int pinfold_sighup, pinfold_sigterm, pinfold_sigint;
 /* Lets the calling thread receive a signal that whoever started the process may have blocked. */
 void pinfold_unblock_signal(int number);
 
+/* Has a signal wait while the calling thread, and those it starts from here on, cannot answer it yet. */
+void pinfold_block_signal(int number);
+
 /* Makes a named pipe of this mode, whatever the umask, unless there is one, and opens it for reading. Kept open for
    writing too, so that it never ends and no writer ever waits for a reader. Anything at the path that is no pipe is
    left alone: -EEXIST. */

@@ -31,6 +31,16 @@ enum DemoCommand: Subcommand {
       try LocalPort.demandFree(proxyPort, option: port.long)
       try LocalPort.demandFree(adminPort, option: self.adminPort.long)
     }
+    let endsItself = arguments.has(once)
+    return try Signal.holding { () throws(CommandFailure) in
+      try serve(port: proxyPort, adminPort: adminPort, curl: curl, endsItself: endsItself, console: console)
+    }
+  }
+
+  /// Makes everything, serves, and takes everything away again.
+  private static func serve(
+    port proxyPort: UInt16, adminPort: UInt16, curl: String, endsItself: Bool, console: Console
+  ) throws(CommandFailure) -> ExitCode {
     let setup = try DemoSetup(port: proxyPort, adminPort: adminPort)
     // Its servers stop and its files go with it.
     defer { withExtendedLifetime(setup) {} }
@@ -42,7 +52,6 @@ enum DemoCommand: Subcommand {
     }
     let tour = DemoTour(console: console, text: text, curl: curl, admin: admin)
     let server = try Server.start(configurationFile: setup.configurationFile, environment: [:])
-    let endsItself = arguments.has(once)
     let thread: LoopThread
     do throws(IOError) {
       thread = try LoopThread(name: "demo", loop: try EventLoop())

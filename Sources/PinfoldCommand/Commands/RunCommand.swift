@@ -1,3 +1,4 @@
+import PinfoldLoop
 import PinfoldServer
 
 /// `pinfold run`: the proxy.
@@ -13,7 +14,9 @@ enum RunCommand: Subcommand {
 
   static func run(_ arguments: Arguments, console: Console) throws(CommandFailure) -> ExitCode {
     let path = try ConfigurationFile.path(arguments)
-    try Server.start(configurationFile: path, environment: ConfigurationFile.environment).serve()
+    try Signal.holding { () throws(CommandFailure) in
+      try Server.start(configurationFile: path, environment: ConfigurationFile.environment).serve()
+    }
     return .good
   }
 }

@@ -56,6 +56,8 @@ final class ControlRoom: @unchecked Sendable {
       if tunnels.count == 0 || now >= end.advanced(by: Self.lastWords) {
         drainTimer?.cancel()
         drainTimer = nil
+        // Whoever asks from here on is refused by the system, and does not wait for an answer.
+        site = nil
         over()
       } else if now >= end, !isCancelled {
         isCancelled = true

@@ -2,6 +2,7 @@ import FoundationEssentials
 import PinfoldConfig
 package import PinfoldLoop
 import PinfoldModel
+import PinfoldPolicy
 import PinfoldTelemetry
 import Synchronization
 
@@ -62,6 +63,18 @@ package final class Server: Sendable {
     } catch {
       throw .system(error)
     }
+    logStart(loaded.rules)
+  }
+
+  /// Says where it serves, under which policy (0: none), and how many tunnels fit.
+  private func logStart(_ rules: Rules) {
+    services.log.write(
+      .info, "serving",
+      [
+        .init("version", .text(Release.version)), .init("listen", .text(listening.map(\.text).joined(separator: " "))),
+        .init("admin", .text(admin.text)), .init("policy", .unsigned(rules.policy.version)),
+        .init("tunnels", .integer(Int64(rules.tunnelLimit))),
+      ])
   }
 
   /// Every worker listens on every TCP address, the kernel spreads connections over them (SO_REUSEPORT); a UNIX socket
@@ -101,7 +114,15 @@ package final class Server: Sendable {
   package func drain() {
     guard services.beginDraining() else { return cancelTunnels() }
     services.log.write(.info, "draining", [.init("tunnels", .integer(Int64(services.tunnels.count)))])
-    for worker in workers { worker.loop.execute { worker.stopListening() } }
+    for worker in workers {
+      // A worker that still listens counts as a tunnel: whoever it accepts meanwhile is waited for, and not left open
+      // without anybody serving it.
+      services.tunnels.enter()
+      worker.loop.execute { [services] in
+        worker.stopListening()
+        services.tunnels.leave()
+      }
+    }
     let limit = Duration.seconds(services.rules.current.configuration.limits.drainSeconds)
     control.loop.execute { [self] in
       control.watchDrain(of: services.tunnels, limit: limit, cancel: cancelTunnels, over: finish)

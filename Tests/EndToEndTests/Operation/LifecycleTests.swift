@@ -58,6 +58,15 @@ extension Operation {
     }
 
     /// Guards: a deployment must not tear what is under way.
+    /// Guards: a silent start leaves its operator guessing.
+    @Test("At the start it says where it serves and under which policy") func start() throws {
+      let pinfold = try Pinfold(Settings.pinned(Certificates.shared().ecdsa.pin, port: 1))
+      let line = try Wait.until("the line of the start") { pinfold.log.first { $0["message"] as? String == "serving" } }
+      #expect(line["listen"] as? String == "127.0.0.1:\(pinfold.port)")
+      #expect(line["admin"] as? String == "127.0.0.1:\(pinfold.admin)")
+      #expect((line["policy"] as? Int ?? 0) > 0 && (line["tunnels"] as? Int ?? 0) > 0, "\(line)")
+    }
+
     @Test("SIGTERM lets tunnels finish, takes no new ones and exits 0") func drain() throws {
       let certificates = try Certificates.shared()
       let server = try Servers.nginx(certificates.ecdsa, protocols: "TLSv1.2")
