@@ -1,12 +1,13 @@
 # make run    installs what is missing, builds for release, starts the demonstration
 # make test   installs what the tests need, builds, runs every test
+# make bench  builds for release, measures Pinfold beside the proxies that are installed (BENCH="--rounds 5")
 # make lint   the layout rules of swift format
 # make clean  removes what was built
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build test lint clean toolchain needs-build needs-run needs-test
+.PHONY: help run build test bench lint clean toolchain needs-build needs-run needs-test needs-bench
 
 # Check=package pairs for .ci/need; nothing is installed when every check holds.
 # The C++ headers and the linker come with most installations of Swift, not with its bare archive.
@@ -16,6 +17,7 @@ BUILD_NEEDS := file:/usr/include/c++=libstdc++-12-dev ld=binutils pkg-config=pkg
 RUN_NEEDS := openssl=openssl curl=curl
 TEST_NEEDS := openssl=openssl curl=curl wget=wget python3=python3 node=nodejs nginx=nginx-light \
   gnutls-serv=gnutls-bin java:17=openjdk-17-jdk-headless promtool=prometheus prlimit=util-linux
+BENCH_NEEDS := openssl=openssl curl=curl python3=python3 nginx=nginx-light
 RELEASE := swift build -c release --static-swift-stdlib --product pinfold
 
 help:
@@ -30,6 +32,9 @@ build: toolchain needs-build
 test: toolchain needs-build needs-test
 	swift build --build-tests
 	swift test --skip-build
+
+bench: build needs-bench
+	python3 Tests/Performance/peers.py --pinfold "$$($(RELEASE) --show-bin-path)/pinfold" $(BENCH)
 
 lint: toolchain
 	swift format lint --strict --parallel --recursive Package.swift Sources Tests
@@ -52,3 +57,6 @@ needs-run:
 
 needs-test:
 	@.ci/need $(TEST_NEEDS)
+
+needs-bench:
+	@.ci/need $(BENCH_NEEDS)
