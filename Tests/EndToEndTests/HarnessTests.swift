@@ -86,6 +86,25 @@ extension Handshakes {
     func refusalShape(head: String, rest: [UInt8], expected: Bool) {
       #expect(ProxyReply(Array(head.utf8) + rest).isSilentRefusal == expected)
     }
+
+    @Test("A byte more than the ServerHello record is seen") func serverHelloAlone() {
+      let head = Array("HTTP/1.1 200 OK\r\n\r\n".utf8)
+      let hello: [UInt8] = [22, 3, 3, 0, 6, 2, 0, 0, 2, 3, 3]
+      let change: [UInt8] = [20, 3, 3, 0, 1, 1]
+      let alert: [UInt8] = [21, 3, 3, 0, 2, 2, 49]
+      for bytes in [hello, hello + alert] { #expect(ProxyReply(head + bytes).isServerHelloAlone()) }
+      for bytes in [hello + hello, hello + change + hello] {
+        #expect(ProxyReply(head + bytes).isServerHelloAlone(retries: true))
+        #expect(!ProxyReply(head + bytes).isServerHelloAlone())
+      }
+      let merged: [UInt8] = [22, 3, 3, 0, 10, 2, 0, 0, 2, 3, 3, 8, 0, 0, 0]
+      for bytes in [
+        [], alert, hello + [23], hello + change, hello + [23, 3, 3, 0, 1, 7], hello.dropLast(), merged,
+        hello + alert + [0],
+      ] {
+        #expect(!ProxyReply(head + bytes).isServerHelloAlone(), "\(bytes)")
+      }
+    }
   }
 }
 

@@ -44,7 +44,11 @@ extension Inspection {
     }
     // A twin offers the app's own session, which the upstream would resume again.
     leg?.abandon()
-    return try await runProbe(hello, nil, twin: false)
+    if let probedAhead { return probedAhead }
+    let evidence = try await runProbe(hello, nil, twin: false)
+    // The next try probes first. Nothing is lost by that: this probe's hello can be told from the app's anyway.
+    resumptionStalled = evidence == nil
+    return evidence
   }
 
   /// In TLS 1.3 the certificate is encrypted: the app's own key log opens it, else a probe asks the endpoint.
@@ -81,7 +85,7 @@ extension Inspection {
     return (evidence, .probe)
   }
 
-  private mutating func runProbe(
+  mutating func runProbe(
     _ hello: ClientHello, _ leg: ProbeLeg?, twin: Bool
   ) async throws(Refusal) -> Evidence? {
     let outcome: ProbeLeg.Outcome
@@ -126,7 +130,6 @@ extension Inspection {
   ///
   /// Each draw is independent of those before it, so an attacker who stalls a connection learns nothing he could use.
   mutating func redial() async throws(Refusal) {
-    upstream.close()
     do {
       upstream = try await StreamSocket.connect(
         to: .tcp(address), loop: worker.loop, deadline: deadline, watching: client)

@@ -38,6 +38,10 @@ struct Inspection {
   var moment: UInt64 = 0
   /// Whether the server went through a full TLS 1.3 handshake.
   var isFullTLS13 = false
+  /// Whether the upstream resumed a session and then did not serve the probe beside it.
+  var resumptionStalled = false
+  /// What a probe found that was made before the app's connection, since the upstream serves one at a time.
+  var probedAhead: Evidence?
   /// The kind of the probe, once one was needed.
   var probe: ProbeKind?
   /// The record version in which the client reads an alert.
@@ -75,6 +79,8 @@ struct Inspection {
         throw Refusal(.probeFailed, "probe: the upstream serves one connection at a time", method: .probe)
       }
       draws += 1
+      upstream.close()
+      if resumptionStalled, probedAhead == nil { probedAhead = try await runProbe(hello, nil, twin: false) }
       try await redial()
       reader = ServerFlightReader(answering: hello)
       finding = try await exchange(hello, &reader)

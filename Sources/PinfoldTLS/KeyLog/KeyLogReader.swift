@@ -11,34 +11,39 @@ package struct KeyLogLine: Sendable {
 /// Reads an `SSLKEYLOGFILE` (draft-ietf-tls-keylogfile) from bytes in any cut: what applications write into the pipe.
 ///
 /// Only `SERVER_HANDSHAKE_TRAFFIC_SECRET` lines are kept; every other line is dropped unread, and its bytes are zeroed.
-/// Whatever is no such line is skipped up to its end. At most `lineLimit` bytes wait for their end of line.
+/// The label counts wherever in a line it stands: somebody who left a line unfinished, or never ends one, must not take
+/// the next application's line with it. At most `fieldLimit` bytes wait for their end of line.
 package struct KeyLogReader {
-  /// Bytes of the longest line that is kept: label, random and a secret of 48 bytes in hexadecimal, two spaces and a
-  /// carriage return take 195.
-  package static let lineLimit = 256
+  /// Bytes kept behind a label: random and a secret of 48 bytes in hexadecimal, a space and a carriage return.
+  package static let fieldLimit = 64 + 1 + 96 + 1
   private static let label: [UInt8] = Array("SERVER_HANDSHAKE_TRAFFIC_SECRET ".utf8)
 
-  private var line: [UInt8] = []
-  private var isSkipping = false
+  /// For each length of the label's start, the longest shorter start that it ends with: where to go on comparing after a
+  /// byte that does not fit (Knuth, Morris and Pratt).
+  private static let fallback: [Int] = (0...label.count).map { length in
+    (0..<max(length, 1)).last { label[..<length].suffix($0).elementsEqual(label[..<$0]) } ?? 0
+  }
+
+  /// Bytes of the label that stand right before the next byte.
+  private var matched = 0
+  /// What came behind the label, while `isCollecting`.
+  private var fields: [UInt8] = []
+  /// Whether a label stands in this line and not too much came behind it.
+  private var isCollecting = false
 
   /// Begins at the start of a line.
-  package init() { line.reserveCapacity(Self.lineLimit) }
+  package init() { fields.reserveCapacity(Self.fieldLimit) }
 
   /// Takes bytes, zeroes them where they stand, and answers the lines that became whole.
   package mutating func receive(_ bytes: inout [UInt8]) -> [KeyLogLine] {
     var lines: [KeyLogLine] = []
     for byte in bytes {
       if byte == 0x0a {
-        if !isSkipping, let whole = parsed() { lines.append(whole) }
-        isSkipping = false
+        if isCollecting, let whole = parsed() { lines.append(whole) }
         forget()
-      } else if !isSkipping {
-        line.append(byte)
-        let isOther = line.count <= Self.label.count && byte != Self.label[line.count - 1]
-        if isOther || line.count >= Self.lineLimit {
-          isSkipping = true
-          forget()
-        }
+        matched = 0
+      } else {
+        collect(byte)
       }
     }
     unsafe bytes.withUnsafeMutableBytes { memory in unsafe OPENSSL_cleanse(memory.baseAddress, memory.count) }
@@ -46,19 +51,32 @@ package struct KeyLogReader {
     return lines
   }
 
+  private mutating func collect(_ byte: UInt8) {
+    if isCollecting {
+      if fields.count < Self.fieldLimit { fields.append(byte) } else { forget() }
+    }
+    if matched == Self.label.count { matched = 0 }
+    while matched > 0, byte != Self.label[matched] { matched = Self.fallback[matched] }
+    if byte == Self.label[matched] { matched += 1 }
+    if matched == Self.label.count {
+      forget()
+      isCollecting = true
+    }
+  }
+
   /// Zeroes what was collected and keeps the room for the next line.
   private mutating func forget() {
-    unsafe line.withUnsafeMutableBytes { memory in unsafe OPENSSL_cleanse(memory.baseAddress, memory.count) }
-    line.removeAll(keepingCapacity: true)
+    unsafe fields.withUnsafeMutableBytes { memory in unsafe OPENSSL_cleanse(memory.baseAddress, memory.count) }
+    fields.removeAll(keepingCapacity: true)
+    isCollecting = false
   }
 
   private func parsed() -> KeyLogLine? {
-    var end = line.count
-    if line.last == 0x0d { end -= 1 }
-    let start = Self.label.count
+    var end = fields.count
+    if fields.last == 0x0d { end -= 1 }
     // Two fields of hexadecimal digits with one space between.
-    guard end == start + 64 + 1 + 64 || end == start + 64 + 1 + 96, line[start + 64] == 0x20,
-      let random = Self.bytes(line[start..<(start + 64)]), var secret = Self.bytes(line[(start + 65)..<end])
+    guard end == 64 + 1 + 64 || end == 64 + 1 + 96, fields[64] == 0x20, let random = Self.bytes(fields[..<64]),
+      var secret = Self.bytes(fields[65..<end])
     else { return nil }
     return KeyLogLine(clientRandom: random, secret: SecretBytes(taking: &secret))
   }

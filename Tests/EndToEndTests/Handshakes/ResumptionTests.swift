@@ -110,7 +110,7 @@ extension Handshakes {
 
     @Test(
       "A session of unknown origin is refused, or left to a probe",
-      arguments: ResumingServer.tls12.prefix(2) + [ResumingServer.tls13], ["refuse", "probe"])
+      arguments: ResumingServer.tls12 + [ResumingServer.tls13], ["refuse", "probe"])
     func unknown(_ row: ResumingServer, resumption: String) throws {
       let identity = try Certificates.shared().ecdsa
       let server = try row.make(identity)

@@ -4,28 +4,33 @@ import Foundation
 enum Client: String, CaseIterable, Sendable {
   case curl, wget, python, node, java
 
-  private static let scripts = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+  static let scripts = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .appending(path: "Clients").path
 
   /// Fetches the URL through the proxy, trusting the test root alone. `options` go to the client as they are.
+  /// With `keyLog` the client logs its secrets there; Java cannot.
   func fetch(
-    _ url: String = "https://api.pinfold.test/", proxy: UInt16, options: [String] = []
+    _ url: String = "https://api.pinfold.test/", proxy: UInt16, options: [String] = [], keyLog: String? = nil
   ) throws -> Command {
+    let logging = keyLog.map { ["SSLKEYLOGFILE": $0] } ?? [:]
     let root = try Certificates.shared().rootFile
     let address = "http://127.0.0.1:\(proxy)"
     switch self {
     case .curl:
       return try Command(
-        ["curl", "-q", "-sS", "--max-time", "15", "--proxy", address, "--cacert", root] + options + [url])
+        ["curl", "-q", "-sS", "--max-time", "15", "--proxy", address, "--cacert", root] + options + [url],
+        environment: logging)
     case .wget:
       return try Command(
         ["wget", "--no-config", "-q", "-O", "-", "--tries=1", "--timeout=15", "--ca-certificate=\(root)"] + options
           + [url],
-        environment: ["https_proxy": address])
+        environment: logging.merging(["https_proxy": address]) { $1 })
     case .python:
-      return try Command(["python3", "\(Self.scripts)/client.py", "\(proxy)", root, url] + options)
+      return try Command(
+        ["python3", "\(Self.scripts)/client.py", "\(proxy)", root, url] + (keyLog.map { [$0] } ?? []) + options)
     case .node:
-      return try Command(["node", "\(Self.scripts)/client.js", "\(proxy)", root, url] + options)
+      let flags = keyLog.map { ["--tls-keylog=\($0)"] } ?? []
+      return try Command(["node"] + flags + ["\(Self.scripts)/client.js", "\(proxy)", root, url] + options)
     case .java:
       let store = try Self.trustStore.get()
       return try Command(

@@ -6,7 +6,7 @@ final class Listener: Sendable {
   let port: UInt16
   private let socket: Socket
   private let stopped = Atomic<Bool>(false)
-  private let accepted = Mutex<[Socket]>([])
+  private let accepted = Mutex<(count: Int, open: [Int: Socket])>((0, [:]))
 
   init(_ serve: @escaping @Sendable (Socket) -> Void) throws {
     port = try FreePort.next()
@@ -14,8 +14,16 @@ final class Listener: Sendable {
     self.socket = socket
     let accept: @Sendable (Listener) -> Bool = { listener in
       guard let connection = listener.socket.accept(timeout: 0.25) else { return !listener.isStopped }
-      listener.accepted.withLock { $0.append(connection) }
-      Thread.detachNewThread { serve(connection) }
+      let number = listener.accepted.withLock { accepted in
+        accepted.count += 1
+        accepted.open[accepted.count] = connection
+        return accepted.count
+      }
+      // A connection that was served is let go: hundreds of them must not use up the descriptors.
+      Thread.detachNewThread { [weak listener] in
+        serve(connection)
+        _ = listener?.accepted.withLock { $0.open.removeValue(forKey: number) }
+      }
       return true
     }
     Thread.detachNewThread { [weak self] in
@@ -32,7 +40,7 @@ final class Listener: Sendable {
   func stop() {
     stopped.store(true, ordering: .relaxed)
     socket.shutDown()
-    for connection in accepted.withLock({ $0 }) { connection.shutDown() }
+    for connection in accepted.withLock({ Array($0.open.values) }) { connection.shutDown() }
   }
 
   deinit { stop() }

@@ -14,6 +14,9 @@ struct Settings: Sendable {
   var unpinned = "block"
   var tls13 = "probe"
   var resumption = "probe"
+  var pskDeclined = "probe"
+  /// Where apps log their secrets, relative to the configuration.
+  var keyLog: String?
   /// Members of `limits`, over short time-outs that keep a broken test short.
   var limits: [String: Double] = ["connect_seconds": 5, "handshake_seconds": 5, "idle_seconds": 60, "drain_seconds": 5]
   var clients = ["127.0.0.0/8", "::1/128"]
@@ -44,6 +47,8 @@ struct Settings: Sendable {
     values.map { $0 is String ? "\"\($0)\"" : "\($0)" }.joined(separator: ", ")
   }
 
+  private static func optional(_ text: String?) -> String { text.map { "\"\($0)\"" } ?? "null" }
+
   /// The policy document.
   var policyText: String {
     let members = hosts.map { "\"\($0)\": \($1)" }.joined(separator: ",\n      ")
@@ -65,7 +70,8 @@ struct Settings: Sendable {
       {
         listen: ["127.0.0.1:\(proxy)"], admin: "127.0.0.1:\(admin)", workers: \(workers), state_dir: "state",
         policy: { bundles: ["policy.signed.json"], trusted_keys: ["\(trustedKey)"], unpinned: "\(unpinned)" },
-        tls: { tls13: "\(tls13)", resumption: "\(resumption)", ca_file: \(rootFile.map { "\"\($0)\"" } ?? "null") },
+        tls: { tls13: "\(tls13)", resumption: "\(resumption)", psk_declined: "\(pskDeclined)",
+               ca_file: \(Self.optional(rootFile)), key_log: \(Self.optional(keyLog)) },
         destinations: { resolve: { \(addresses) }, ports: [\(Self.list(ports))], allow: [\(Self.list(allow))] },
         access: { clients: [\(Self.list(clients))] },
         limits: { \(limits) },

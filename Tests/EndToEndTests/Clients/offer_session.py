@@ -1,0 +1,55 @@
+"""Makes a session at one URL and offers it at another: offer_session.py PROXY_PORT ROOT FIRST SECOND_URL [KEY_LOG].
+
+FIRST is a URL, or a port of 127.0.0.1 for a session that the proxy has not seen made.
+
+Prints `resumed` or `full`; ends with 1 when the second connection was refused, with 2 when anything before failed.
+"""
+import socket
+import ssl
+import sys
+import urllib.parse
+
+port, root, first, second = sys.argv[1:5]
+context = ssl.create_default_context(cafile=root)
+if len(sys.argv) > 5:
+    context.keylog_filename = sys.argv[5]
+
+
+def open_tunnel(host):
+    tunnel = socket.create_connection(("127.0.0.1", int(port)), timeout=15)
+    tunnel.sendall(f"CONNECT {host}:443 HTTP/1.1\r\nHost: {host}:443\r\n\r\n".encode())
+    reply = b""
+    while b"\r\n\r\n" not in reply:
+        more = tunnel.recv(1)
+        if not more:
+            raise OSError("the proxy closed")
+        reply += more
+    return tunnel
+
+
+def fetch(host, connection, session):
+    secure = context.wrap_socket(connection, server_hostname=host, session=session)
+    secure.sendall(f"GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+    while secure.recv(65536):
+        pass
+    return secure
+
+
+host = urllib.parse.urlsplit(second).hostname
+try:
+    if first.isdigit():
+        made = fetch(host, socket.create_connection(("127.0.0.1", int(first)), timeout=15), None)
+    else:
+        other = urllib.parse.urlsplit(first).hostname
+        made = fetch(other, open_tunnel(other), None)
+    session = made.session
+    if not session.has_ticket:
+        raise OSError("no ticket came")
+except OSError as error:
+    print(error, file=sys.stderr)
+    sys.exit(2)
+try:
+    print("resumed" if fetch(host, open_tunnel(host), session).session_reused else "full")
+except OSError as error:
+    print(error, file=sys.stderr)
+    sys.exit(1)

@@ -1,0 +1,114 @@
+import Synchronization
+
+/// An attacker on the path between Pinfold and a genuine server, who also runs a server of his own with a certificate
+/// that a trusted authority issued for the same name and another key. Each connection goes to one of the two.
+///
+/// He is given more than a real one has: tunnels come one after another, so he knows for certain which two connections
+/// belong together and in which order they were dialled.
+final class Interceptor: Sendable {
+  enum Plan: String, CaseIterable, Sendable {
+    case everyConnection = "every connection"
+    case firstDialled = "the first dialled of each pair"
+    case secondDialled = "the second dialled of each pair"
+    case firstHello = "the one whose hello comes first"
+    case atRandom = "one of each pair at random"
+    case resumable = "the one whose session the genuine server accepts"
+    /// Serves the first dialled honestly and keeps the second waiting, to see whether the first ends by itself: the app's
+    /// cannot, so then the second is the app's. Else he stays honest.
+    case patient = "the second once the first has ended by itself"
+    case halfOfAll = "each connection with even odds"
+  }
+
+  /// What the connections of one tunnel share.
+  private final class Pair: Sendable {
+    let drawn = Bool.random()
+    let hellos = Atomic<Int>(0)
+    let hasFirstEnded = Atomic<Bool>(false)
+
+    func endsFirst(within seconds: Double) -> Bool {
+      let waited: Void? = try? Wait.untilTrue("the end of the first connection", seconds: seconds) {
+        hasFirstEnded.load(ordering: .relaxed)
+      }
+      return waited != nil
+    }
+  }
+
+  private struct Book {
+    var connections = 0
+    var pairs: [Pair] = []
+  }
+
+  private let listener: Listener
+  private let intercepted: Recount
+  var port: UInt16 { listener.port }
+  /// Connections given to the attacker's server.
+  var interceptions: Int { intercepted.count.load(ordering: .relaxed) }
+  var connections: Int { listener.connectionCount }
+
+  private final class Recount: Sendable {
+    let count = Atomic<Int>(0)
+    let book = Mutex(Book())
+  }
+
+  init(_ plan: Plan, genuine: UInt16, evil: UInt16) throws {
+    let recount = Recount()
+    intercepted = recount
+    listener = try Listener { near in
+      let (isFirst, pair) = recount.book.withLock { book in
+        let isFirst = book.connections.isMultiple(of: 2)
+        book.connections += 1
+        if isFirst { book.pairs.append(Pair()) }
+        return (isFirst, book.pairs[book.pairs.count - 1])
+      }
+      let hello = Self.readHello(near)
+      guard !hello.isEmpty else { return near.shutDown() }
+      let takes: Bool
+      switch plan {
+      case .everyConnection: takes = true
+      case .firstDialled: takes = isFirst
+      case .secondDialled: takes = !isFirst
+      case .firstHello: takes = pair.hellos.add(1, ordering: .relaxed).oldValue == 0
+      case .atRandom: takes = pair.drawn == isFirst
+      case .resumable: takes = Self.resumes(hello, at: genuine)
+      case .patient: takes = !isFirst && pair.endsFirst(within: Self.patience)
+      case .halfOfAll: takes = Bool.random()
+      }
+      if takes { recount.count.add(1, ordering: .relaxed) }
+      guard let far = try? Socket.connect(to: takes ? evil : genuine) else { return near.shutDown() }
+      far.send(hello)
+      Tap.join(near, far, Tap.Connection())
+      if isFirst { pair.hasFirstEnded.store(true, ordering: .relaxed) }
+    }
+  }
+
+  /// Seconds the patient one keeps a connection waiting: less than a slow server would take.
+  private static let patience = 0.15
+
+  private static func readHello(_ socket: Socket) -> [UInt8] {
+    var bytes: [UInt8] = []
+    while TLSRecords.firstLength(bytes).map({ bytes.count < $0 }) ?? true {
+      guard case .bytes(let more) = socket.receive() else { return [] }
+      bytes += more
+    }
+    return bytes
+  }
+
+  /// Replays the hello to the server and looks whether its ServerHello selects the offered session: extension 41,
+  /// pre_shared_key (RFC 8446 §4.2.11).
+  private static func resumes(_ hello: [UInt8], at port: UInt16) -> Bool {
+    guard let socket = try? Socket.connect(to: port) else { return false }
+    socket.send(hello)
+    let answer = readHello(socket)
+    // Header, message header, version, random; then the session id with its length, suite, compression, lengths.
+    let session = 5 + 4 + 2 + 32
+    guard answer.count > session, answer[0] == 22, answer[5] == 2, let end = TLSRecords.firstLength(answer) else {
+      return false
+    }
+    var position = session + 1 + Int(answer[session]) + 2 + 1 + 2
+    while position + 4 <= end {
+      if answer[position] == 0, answer[position + 1] == 41 { return true }
+      position += 4 + (Int(answer[position + 2]) << 8 | Int(answer[position + 3]))
+    }
+    return false
+  }
+}
