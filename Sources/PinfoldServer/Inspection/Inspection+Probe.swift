@@ -28,7 +28,8 @@ extension Inspection {
     do {
       let socket = try await StreamSocket.connect(
         to: .tcp(address), loop: worker.loop, deadline: deadline, watching: client)
-      return ProbeLeg(handshake, over: socket, loop: worker.loop, deadline: deadline)
+      return ProbeLeg(
+        handshake, over: socket, loop: worker.loop, deadline: deadline, leavesEarly: twin ? leavesEarly : true)
     } catch {
       switch error {
       case .refused, .unreachable, .reset: throw Refusal(.probeFailed, "probe: \(error.text)", method: .probe)
@@ -115,15 +116,37 @@ extension Inspection {
       throw Refusal(reason, detail, method: .probe)
     case .finished(let seen):
       worker.shard.probe(kind, .success)
+      if leg != nil, !leavesEarly { worker.upstreams.noteServesTwo(decision.authority) }
       return try judge(seen)
     }
   }
 
   /// How long the probe may hear nothing after the app's connection was answered. An upstream that serves one connection
   /// at a time would never answer it.
-  var patience: Duration {
-    let answerTook = worker.loop.now.duration(since: sentHello)
-    return max(.milliseconds(250), answerTook * 4)
+  var patience: Duration { Self.patience(answeredIn: worker.loop.now.duration(since: sentHello)) }
+
+  /// The same on both sides: how long one connection may stay silent after the other was answered.
+  private static func patience(answeredIn duration: Duration) -> Duration { max(.milliseconds(250), duration * 4) }
+
+  /// The upstream's first bytes on the app's connection; `nil` when the probe was answered long before and this one is
+  /// not. Both connections stay open meanwhile, so that neither can be told from the other by what Pinfold does.
+  func receiveFirst(
+    _ reader: inout ServerFlightReader, beside leg: ProbeLeg
+  ) async throws(Refusal) -> ServerFlightReader.Event? {
+    while true {
+      let slice = min(deadline, worker.loop.deadline(after: .milliseconds(50)))
+      do {
+        let bytes = try await upstream.receive(max: Self.readSize, deadline: slice, watching: client)
+        guard bytes.isEmpty else { return reader.receive(bytes.span) }
+        break
+      } catch {
+        guard error == .timedOut, worker.loop.now < deadline else { throw Refusal(upstream: error) }
+      }
+      guard let heardAt = leg.heardAt else { continue }
+      let patience = Self.patience(answeredIn: heardAt.duration(since: sentHello))
+      if worker.loop.now.duration(since: heardAt) >= patience { return nil }
+    }
+    throw Refusal(.upstreamUnreachable, "the upstream closed inside its flight")
   }
 
   /// Draws anew: two fresh connections for the same hello. Possible as long as nothing was passed to the client.
@@ -185,7 +208,8 @@ private struct SingleProbe: Sendable {
     }
     do {
       let socket = try await StreamSocket.connect(to: .tcp(address), loop: worker.loop, deadline: deadline)
-      let leg = ProbeLeg(handshake, over: socket, loop: worker.loop, deadline: deadline)
+      let leg = ProbeLeg(
+        handshake, over: socket, loop: worker.loop, deadline: deadline, leavesEarly: true)
       return await leg.outcome(patience: .seconds(rules.configuration.limits.handshakeSeconds))
     } catch {
       return .failed(.probeFailed, "probe: \(error.text)")

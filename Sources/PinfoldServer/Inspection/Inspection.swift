@@ -16,6 +16,9 @@ struct Inspection {
   static let readSize = 16_384
   /// Pairs of connections drawn at most for one tunnel.
   static let drawLimit = 16
+  /// Pairs that were drawn before an upstream counts as one that serves one connection at a time, unless it was ever
+  /// seen to serve two.
+  static let patientDraws = 4
 
   let worker: Worker
   let rules: Rules
@@ -42,6 +45,9 @@ struct Inspection {
   var resumptionStalled = false
   /// What a probe found that was made before the app's connection, since the upstream serves one at a time.
   var probedAhead: Evidence?
+  /// Whether the probe leaves before the app's connection is answered, as an upstream needs it that serves one
+  /// connection at a time.
+  var leavesEarly = false
   /// The kind of the probe, once one was needed.
   var probe: ProbeKind?
   /// The record version in which the client reads an alert.
@@ -80,13 +86,15 @@ struct Inspection {
       }
       draws += 1
       upstream.close()
+      leavesEarly = draws > Self.patientDraws && !worker.upstreams.servesTwo(decision.authority)
       if resumptionStalled, probedAhead == nil { probedAhead = try await runProbe(hello, nil, twin: false) }
       try await redial()
       reader = ServerFlightReader(answering: hello)
       finding = try await exchange(hello, &reader)
     }
     guard let finding else { throw Refusal(.internalError) }
-    let verdict = judgeWithRulesOfNow(finding.evidence, finding.method)
+    var verdict = judgeWithRulesOfNow(finding.evidence, finding.method)
+    if leavesEarly, finding.method == .probe { verdict.detail = "the upstream serves one connection at a time" }
     guard verdict.allows else { throw Refusal(verdict) }
     if isFullTLS13 { noteFullTLS13(finding) }
     return Admission(
@@ -192,7 +200,13 @@ struct Inspection {
     var hello = first
     var request: ServerHello?
     var sentUp = hello.records.count
-    var event = try await receiveFlight(&reader)
+    var event: ServerFlightReader.Event
+    if let leg {
+      guard let first = try await receiveFirst(&reader, beside: leg) else { return nil }
+      event = first
+    } else {
+      event = try await receiveFlight(&reader)
+    }
     while true {
       switch event {
       case .incomplete:

@@ -39,11 +39,20 @@ import PinfoldWire
   private var isImpatient = false
   /// Whether no second hello of the app will come any more.
   private var isWithoutHello = false
+  /// Whether the leg ends as soon as it is done. Only for upstreams that serve one connection at a time: to everybody
+  /// else the end of one connection while the other waits would tell which of them is the app's.
+  private let leavesEarly: Bool
+  /// When the upstream's first word came.
+  private(set) var heardAt: Deadline?
+  private var farewell: [UInt8] = []
   private var listener: UnsafeContinuation<Void, Never>?
   private var retry: UnsafeContinuation<ClientHello?, Never>?
   private var work: Task<Outcome, Never>?
 
-  init(_ handshake: ProbeHandshake, over socket: StreamSocket, loop: EventLoop, deadline: Deadline) {
+  init(
+    _ handshake: ProbeHandshake, over socket: StreamSocket, loop: EventLoop, deadline: Deadline, leavesEarly: Bool
+  ) {
+    self.leavesEarly = leavesEarly
     self.handshake = handshake
     self.socket = socket
     self.loop = loop
@@ -101,12 +110,18 @@ import PinfoldWire
     unsafe retry = nil
   }
 
-  /// Closes the connection; may be called again.
+  /// Takes leave of the upstream and closes the connection; may be called again.
   func abandon() {
     loop.preconditionOnLoop()
     isWithoutHello = true
-    socket.close()
+    leave()
     goOn(with: nil)
+  }
+
+  private func leave() {
+    _ = try? socket.trySend(farewell.span)
+    farewell = []
+    socket.close()
   }
 
   // MARK: Waiting
@@ -134,17 +149,17 @@ import PinfoldWire
     defer {
       isOver = true
       wakeListener()
-      socket.close()
+      if leavesEarly { leave() }
     }
     var next = first
     do {
       while true {
         switch next {
         case .finished(let seen, let farewell):
-          _ = try? socket.trySend(farewell.span)
+          self.farewell = farewell
           return .finished(seen)
         case .failed(let reason, let detail, let farewell):
-          _ = try? socket.trySend(farewell.span)
+          self.farewell = farewell
           return .failed(reason, "probe: \(detail)")
         case .send(let bytes):
           try await socket.send(bytes, deadline: deadline)
@@ -154,6 +169,7 @@ import PinfoldWire
         case .needMore:
           let bytes = try await socket.receive(max: Inspection.readSize, deadline: deadline)
           hasHeard = true
+          heardAt = heardAt ?? loop.now
           wakeListener()
           next = handshake.receive(bytes)
         }

@@ -11,6 +11,21 @@ final class UpstreamMemory: Sendable {
   private static let limit = 4096
 
   private let older = Mutex<Set<Authority>>([])
+  private let pairs = Mutex<Set<Authority>>([])
+
+  /// Whether the upstream was ever seen to serve two connections at the same time.
+  func servesTwo(_ authority: Authority) -> Bool {
+    pairs.withLock { $0.contains(authority) }
+  }
+
+  /// Both connections of a pair were answered while both were open.
+  func noteServesTwo(_ authority: Authority) {
+    pairs.withLock { hosts in
+      guard !hosts.contains(authority) else { return }
+      if hosts.count >= Self.limit { hosts.removeAll() }
+      hosts.insert(authority)
+    }
+  }
 
   func answersOlder(_ authority: Authority) -> Bool {
     older.withLock { $0.contains(authority) }
