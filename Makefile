@@ -1,13 +1,14 @@
 # make run    installs what is missing, builds for release, starts the demonstration
 # make test   installs what the tests need, builds, runs every test
 # make bench  builds for release, measures Pinfold beside the proxies that are installed (BENCH="--rounds 5")
+# make fuzz   feeds each parser with bytes nobody chose, FUZZ_SECONDS (60) each, under the address sanitizer
 # make lint   the layout rules of swift format
 # make clean  removes what was built
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build test bench lint clean toolchain needs-build needs-run needs-test needs-bench
+.PHONY: help run build test bench fuzz lint clean toolchain needs-build needs-run needs-test needs-bench
 
 # Check=package pairs for .ci/need; nothing is installed when every check holds.
 # The C++ headers and the linker come with most installations of Swift, not with its bare archive.
@@ -18,6 +19,11 @@ RUN_NEEDS := openssl=openssl curl=curl
 TEST_NEEDS := openssl=openssl curl=curl wget=wget python3=python3 node=nodejs nginx=nginx-light \
   gnutls-serv=gnutls-bin java:17=openjdk-17-jdk-headless promtool=prometheus prlimit=util-linux
 BENCH_NEEDS := openssl=openssl curl=curl python3=python3 nginx=nginx-light
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?= connect-head client-hello server-flight encrypted-flight key-log policy envelope
+# SwiftPM's own option leaves main to libFuzzer; of two sanitizers in two options swiftc takes the last, so both in one.
+FUZZ_BUILD := swift build -c release --product pinfold-fuzz --scratch-path .build/fuzz \
+  --sanitize fuzzer -Xswiftc -sanitize=fuzzer,address -Xswiftc -DFUZZ
 RELEASE := swift build -c release --static-swift-stdlib --product pinfold
 
 help:
@@ -35,6 +41,21 @@ test: toolchain needs-build needs-test
 
 bench: build needs-bench
 	python3 Tests/Performance/peers.py --pinfold "$$($(RELEASE) --show-bin-path)/pinfold" $(BENCH)
+
+# The runs begin with what is committed and with first inputs made of the captures; what they find new stays below
+# .build/fuzz-corpus, an input that breaks something in .build/fuzz-findings. libFuzzer reports the trap, not the runtime.
+fuzz: toolchain needs-build
+	swift build --product pinfold-fuzz
+	.build/debug/pinfold-fuzz seed Tests/Fixtures/Handshakes .build/fuzz-seeds
+	$(FUZZ_BUILD)
+	@mkdir -p .build/fuzz-findings
+	@for target in $(FUZZ_TARGETS); do \
+	  echo "== $$target"; mkdir -p .build/fuzz-corpus/$$target; \
+	  PINFOLD_FUZZ_TARGET=$$target SWIFT_BACKTRACE=enable=no "$$($(FUZZ_BUILD) --show-bin-path)/pinfold-fuzz" \
+	    -max_total_time=$(FUZZ_SECONDS) -max_len=16384 -timeout=10 -print_final_stats=1 -verbosity=0 \
+	    -artifact_prefix=.build/fuzz-findings/$$target- \
+	    .build/fuzz-corpus/$$target Tests/Fixtures/Fuzz/$$target .build/fuzz-seeds/$$target; \
+	done
 
 lint: toolchain
 	swift format lint --strict --parallel --recursive Package.swift Sources Tests

@@ -77,6 +77,12 @@ let package = Package(
         "PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldTLS", "PinfoldSupply",
       ],
       swiftSettings: settings),
+    .executableTarget(
+      name: "pinfold-fuzz",
+      dependencies: [
+        "PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldTLS", "PinfoldSupply",
+      ],
+      swiftSettings: settings),
 
     tests("PinfoldModelTests", ["PinfoldModel"]),
     tests("PinfoldWireTests", ["PinfoldModel", "PinfoldWire"]),
@@ -85,6 +91,8 @@ let package = Package(
     tests("PinfoldConfigTests", ["PinfoldModel", "PinfoldPolicy", "PinfoldConfig"], exclude: ["Fixtures"]),
     tests("PinfoldCryptoTests", ["PinfoldModel", "PinfoldCrypto"]),
     tests("PinfoldTLSTests", ["PinfoldModel", "PinfoldWire", "PinfoldTLS"]),
+    tests("DifferentialTests", ["PinfoldModel", "PinfoldWire", "PinfoldTLS", "COpenSSL"]),
+    tests("FuzzTests", ["PinfoldSupply", "pinfold-fuzz"]),
     tests("PinfoldTLS13Tests", ["PinfoldModel", "PinfoldWire", "PinfoldTLS"]),
     tests("PinfoldLoopTests", ["PinfoldModel", "PinfoldLoop"]),
     tests("PinfoldSupplyTests", ["PinfoldModel", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldSupply"]),

@@ -32,7 +32,8 @@ import Testing
       "FoundationEssentials", "Synchronization", "Glibc",
     ],
     "pinfold-fuzz": [
-      "PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldConfig", "PinfoldTLS", "FoundationEssentials", "Glibc",
+      "PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldTLS", "PinfoldSupply",
+      "FoundationEssentials", "Glibc",
     ],
   ]
 

@@ -3,7 +3,7 @@ import COpenSSL
 /// One direction of protected TLS 1.3 records (RFC 8446 §5.2–5.3), through EVP's AEAD ciphers.
 ///
 /// Owns the key and counts the records. Not Sendable: for one handshake on one thread.
-@safe final class RecordProtection {
+@safe package final class RecordProtection {
   /// Bytes of plaintext and content type of a record, at most (RFC 8446 §5.4).
   static let innerLimit = (1 << 14) + 1
   /// Records one object may open or seal: a held flight of 256 KiB has fewer even in one-byte records.
@@ -15,8 +15,9 @@ import COpenSSL
   private var sequence: UInt64 = 0
   private let cipher: OpaquePointer
 
-  /// Derives key and IV from a handshake traffic secret, which must have the length of the suite's hash.
-  init(_ suite: Suite13, secret: SecretBytes) throws(TLSError) {
+  /// Derives key and IV from a handshake traffic secret, which must have the length of the suite's hash. Throws
+  /// `unreadable` for another length and `failed` when OpenSSL is out of means.
+  package init(_ suite: Suite13, secret: SecretBytes) throws(TLSError) {
     guard secret.count == suite.hashCount else { throw .unreadable("a traffic secret of a wrong length") }
     (key, iv) = try KeySchedule13(suite).recordKeys(of: secret)
     self.suite = suite
@@ -39,7 +40,7 @@ import COpenSSL
   }
 
   /// Seals `content` of this type into a whole record without padding; nil when EVP fails or the content is too long.
-  func seal(type: UInt8, content: [UInt8]) -> [UInt8]? {
+  package func seal(type: UInt8, content: [UInt8]) -> [UInt8]? {
     guard content.count < Self.innerLimit, sequence < Self.recordLimit else { return nil }
     let count = content.count + 1 + suite.tagCount
     let header: [UInt8] = [23, 3, 3, UInt8(truncatingIfNeeded: count >> 8), UInt8(truncatingIfNeeded: count)]

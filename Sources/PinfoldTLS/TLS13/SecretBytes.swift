@@ -47,7 +47,7 @@ import COpenSSL
   }
 
   /// Whether `other` holds the same bytes, in a time that depends on the length alone (CRYPTO_memcmp(3)).
-  func matches(_ other: some Collection<UInt8>) -> Bool {
+  package func matches(_ other: some Collection<UInt8>) -> Bool {
     let candidate = Array(other)
     guard candidate.count == count else { return false }
     return unsafe CRYPTO_memcmp(storage.baseAddress, candidate, count) == 0
