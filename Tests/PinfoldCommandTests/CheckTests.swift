@@ -5,9 +5,9 @@ import Testing
 @testable import PinfoldCommand
 
 @Suite struct CheckTests {
-  let place: Workplace
+  let place: PolicyFolder
 
-  init() throws { place = try Workplace() }
+  init() throws { place = try PolicyFolder() }
 
   private func check(_ more: String = "") throws -> Tool {
     Tool("check", "-c", try place.configure(more))
@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test func `an expired bundle is refused with its reason`() throws {
-    try place.sign(Workplace.policy(issued: -7200, expires: -3600))
+    try place.sign(PolicyFolder.policy(issued: -7200, expires: -3600))
     let tool = try check()
     #expect(tool.status == .failed)
     #expect(tool.output.contains("policy: none"))
@@ -49,7 +49,7 @@ import Testing
 
   @Test func `a bundle by a stranger is refused`() throws {
     _ = Tool("keygen", "-o", place.scratch["stranger.key"])
-    let policy = try place.scratch.write("policy.json5", Workplace.policy())
+    let policy = try place.scratch.write("policy.json5", PolicyFolder.policy())
     _ = Tool(
       "sign", "-k", place.scratch["stranger.key"], policy, "-o", place.scratch["policy.signed.json"])
     let tool = try check()
@@ -58,7 +58,7 @@ import Testing
   }
 
   @Test func `an older policy than the state remembers is refused`() throws {
-    try place.sign(Workplace.policy(version: 6))
+    try place.sign(PolicyFolder.policy(version: 6))
     let path = try place.configure()
     #expect(Tool("check", "-c", path).status == .good)
     #expect(unsafe mkdir(place.scratch["state"], 0o700) == 0)
@@ -117,9 +117,9 @@ import Testing
 }
 
 @Suite struct ExplainTests {
-  let place: Workplace
+  let place: PolicyFolder
 
-  init() throws { place = try Workplace() }
+  init() throws { place = try PolicyFolder() }
 
   private func explain(_ host: String, _ more: String = "") throws -> Tool {
     Tool("explain", "-c", try place.configure(more), host)
@@ -130,7 +130,7 @@ import Testing
     let tool = try explain("API.example.com.")
     #expect(tool.status == .good)
     #expect(tool.errors == [])
-    let pins = [Workplace.pin, Workplace.otherPin].compactMap { Pin($0)?.text }
+    let pins = [PolicyFolder.pin, PolicyFolder.otherPin].compactMap { Pin($0)?.text }
     let keys = tool.output.map { String($0.prefix { $0 != ":" }) }
     #expect(keys.prefix(7) == ["host", "rule", "source", "pins", "expires", "mode", "tls13"])
     #expect(keys.dropFirst(7).allSatisfy { $0 == "steps" } && keys.count > 7)
@@ -184,7 +184,7 @@ import Testing
   }
 
   @Test func `without an acceptable policy everything is blocked, and why is said`() throws {
-    try place.sign(Workplace.policy(issued: -7200, expires: -3600))
+    try place.sign(PolicyFolder.policy(issued: -7200, expires: -3600))
     let tool = try explain("api.example.com")
     #expect(tool.status == .failed)
     #expect(tool.output.contains("mode: blocked"))

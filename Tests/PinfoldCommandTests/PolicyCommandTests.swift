@@ -4,7 +4,7 @@ import Testing
 @testable import PinfoldCommand
 
 /// A directory with a signing key, and what operators do with it.
-struct Workplace {
+struct PolicyFolder {
   static let pin = "sha256/" + String(repeating: "ab", count: 32)
   static let otherPin = "sha256/" + String(repeating: "cd", count: 32)
 
@@ -55,9 +55,9 @@ struct Workplace {
 }
 
 @Suite struct SignAndVerifyTests {
-  let place: Workplace
+  let place: PolicyFolder
 
-  init() throws { place = try Workplace() }
+  init() throws { place = try PolicyFolder() }
 
   private func keyID(_ key: String) throws -> String {
     let listing = try ChildProcess(
@@ -120,7 +120,7 @@ struct Workplace {
 
   @Test(arguments: [(-7200, -3600, "expired"), (3600, 7200, "still to come")])
   func `a policy out of its time is signed but not verified`(issued: Int, expires: Int, word: String) throws {
-    #expect(try place.sign(Workplace.policy(issued: Int64(issued), expires: Int64(expires))).status == .good)
+    #expect(try place.sign(PolicyFolder.policy(issued: Int64(issued), expires: Int64(expires))).status == .good)
     let verified = place.verify()
     #expect(verified.status == .failed)
     #expect(verified.output.contains("version: 7"))
@@ -128,7 +128,7 @@ struct Workplace {
   }
 
   @Test func `an expired policy is warned of when it is signed`() throws {
-    let signed = try place.sign(Workplace.policy(issued: -7200, expires: -3600))
+    let signed = try place.sign(PolicyFolder.policy(issued: -7200, expires: -3600))
     #expect(signed.errors.contains { $0.hasPrefix("pinfold: warning: this policy expired at ") })
   }
 
@@ -136,7 +136,7 @@ struct Workplace {
     try place.sign()
     let before = try place.scratch.read("policy.signed.json")
     let hosts = #""a..example.com": { pins: ["sha256/AAAA"] }, "b.example.com": { pinz: [] }"#
-    let signed = try place.sign(Workplace.policy(hosts: hosts))
+    let signed = try place.sign(PolicyFolder.policy(hosts: hosts))
     #expect(signed.status == .failed)
     #expect(signed.output == [])
     #expect(signed.errors.count >= 2)
@@ -145,7 +145,7 @@ struct Workplace {
   }
 
   @Test func `one key twice is a mistake, not two signatures`() throws {
-    try place.scratch.write("policy.json5", Workplace.policy())
+    try place.scratch.write("policy.json5", PolicyFolder.policy())
     let key = place.scratch["signing.key"]
     let signed = Tool(
       "sign", "-k", key, "-k", key, place.scratch["policy.json5"], "-o", place.scratch["policy.signed.json"])
@@ -155,7 +155,7 @@ struct Workplace {
   }
 
   @Test func `files that are missing are named`() throws {
-    let policy = try place.scratch.write("policy.json5", Workplace.policy())
+    let policy = try place.scratch.write("policy.json5", PolicyFolder.policy())
     let (key, none, out) = (place.scratch["signing.key"], place.scratch["none"], place.scratch["out"])
     let noKey = Tool("sign", "-k", none, policy, "-o", out)
     #expect(noKey.status == .failed)
