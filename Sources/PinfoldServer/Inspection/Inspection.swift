@@ -287,6 +287,6 @@ struct Inspection {
   func judgeWithRulesOfNow(_ evidence: Evidence, _ method: VerificationMethod) -> Verdict {
     let current = worker.rules.current
     guard current !== rules else { return decision.judge(evidence, method: method) }
-    return current.decide(decision.authority).judge(evidence, method: method)
+    return worker.services.decide(decision.authority, current).judge(evidence, method: method)
   }
 }

@@ -38,9 +38,9 @@ package final class Rules: Sendable {
     tunnelLimit = Self.limit(configuration)
   }
 
-  /// What the policy says of this authority now.
-  func decide(_ authority: Authority) -> Decision {
-    policy.decide(authority, at: max(.now, clockFloor))
+  /// What the policy says of this authority now, for this user of the proxy.
+  func decide(_ authority: Authority, user: String? = nil) -> Decision {
+    policy.decide(authority, at: max(.now, clockFloor), user: user)
   }
 
   /// `limits.tunnels`, or what the limit of open descriptors allows when each tunnel takes two and some are kept for

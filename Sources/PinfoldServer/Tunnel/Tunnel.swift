@@ -24,7 +24,7 @@ struct Tunnel {
     let rules = worker.rules.current
     guard let (request, early) = await readHead(&account) else { return false }
     account.authority = request.authority
-    let decision = rules.decide(request.authority)
+    let decision = worker.services.decide(request.authority, rules)
     account.decision = decision
 
     let upstream: StreamSocket
