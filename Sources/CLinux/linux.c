@@ -241,7 +241,10 @@ intptr_t pinfold_descriptor_count(void) {
   return count - 1;
 }
 
-void pinfold_ignore_sigpipe(void) { signal(SIGPIPE, SIG_IGN); }
+void pinfold_ignore_write_signals(void) {
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
+}
 
 intptr_t pinfold_thread_start(
     const char *name, void *(*body)(void *), void *context,

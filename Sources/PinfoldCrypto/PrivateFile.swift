@@ -62,9 +62,10 @@ package enum PrivateFile {
   }
 
   /// Replaces a file as one step (mode 0600): a new file beside it, flushed, renamed over it, the directory flushed.
-  /// After a crash either the old or the new contents are there. Callers of the same path must take turns.
-  package static func replace(_ path: String, bytes: [UInt8]) throws(FileError) {
-    let temporary = path + ".new"
+  /// After a crash either the old or the new contents are there. Callers of the same path must take turns, unless each
+  /// names a `temporary` of its own in the same directory; it is `path` with `.new` behind it otherwise.
+  package static func replace(_ path: String, bytes: [UInt8], temporary: String? = nil) throws(FileError) {
+    let temporary = temporary ?? path + ".new"
     // A left-over of a crash.
     unsafe unlink(temporary)
     try create(temporary, bytes: bytes)
@@ -72,6 +73,16 @@ package enum PrivateFile {
       let code = pinfold_errno()
       unsafe unlink(temporary)
       throw .system(call: "rename", path: path, code: code)
+    }
+    try syncDirectory(of: path)
+  }
+
+  /// Removes a file for good: its directory is flushed. One that is not there is removed already.
+  package static func remove(_ path: String) throws(FileError) {
+    guard unsafe unlink(path) == 0 else {
+      let error = FileError.system(call: "unlink", path: path, code: pinfold_errno())
+      if error.isMissing { return }
+      throw error
     }
     try syncDirectory(of: path)
   }

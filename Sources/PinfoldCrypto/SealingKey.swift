@@ -70,6 +70,18 @@ package struct SealingKey: Sendable {
     return plain
   }
 
+  /// A hash under a key derived from this one (crypto_kdf_derive_from_key(3)): names by which only the key's owner can
+  /// find a record. Each `number` gives another hash; knowing its values says nothing about the key.
+  package func derivedHash(number: UInt64) throws(CryptoError) -> KeyedHash {
+    let derived = try unsafe SecretBytes(count: KeyedHash.keyByteCount) { output in
+      unsafe key.withPointer { key in
+        _ = unsafe crypto_kdf_derive_from_key(output, KeyedHash.keyByteCount, number, "pinfold_", key)
+      }
+    }
+    guard let hash = KeyedHash(key: derived) else { throw .secureMemoryUnavailable }
+    return hash
+  }
+
   private typealias Operation = (
     UnsafeMutablePointer<UInt8>, UnsafeMutablePointer<UInt64>, UnsafePointer<UInt8>, UInt64, UnsafePointer<UInt8>
   ) -> Int32

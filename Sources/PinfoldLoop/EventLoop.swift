@@ -80,7 +80,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {  // One threa
     _ = evthread_use_pthreads()
     // What libevent would print to standard error we report ourselves, as errors of the calls.
     unsafe event_set_log_callback { _, _ in }
-    pinfold_ignore_sigpipe()
+    pinfold_ignore_write_signals()
   }()
 
   // MARK: Running

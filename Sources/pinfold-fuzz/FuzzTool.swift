@@ -7,6 +7,7 @@ import Glibc
     private static let usage = """
       usage: pinfold-fuzz replay DIR…             feeds each file of DIR to the target DIR is named after
              pinfold-fuzz seed HANDSHAKES OUT     writes first inputs made of captured handshakes to OUT/TARGET
+             pinfold-fuzz cache DIR FIRST [COUNT] writes COUNT cache records (without end) to DIR, to be killed meanwhile
       """
 
     static func main() {
@@ -15,6 +16,11 @@ import Glibc
         switch (arguments.first, arguments.count) {
         case ("replay", 2...): try replay(Array(arguments.dropFirst()))
         case ("seed", 3): try Seeds(handshakes: arguments[2]).write(to: arguments[3])
+        case ("cache", 3), ("cache", 4):
+          guard let first = Int(arguments[3]), let count = arguments.count == 4 ? Int(arguments[4]) : .max else {
+            fallthrough
+          }
+          try CacheWriter.run(arguments[2], first: first, count: count)
         default:
           print(usage)
           exit(64)

@@ -68,6 +68,7 @@ import Testing
     #expect(configuration.admin.text == "0.0.0.0:9000")
     #expect(configuration.workers == 3)
     #expect(configuration.stateDirectory == "/etc/pinfold/state")
+    #expect(configuration.cacheKeyFile == "/etc/pinfold/../keys/cache.key")
     let policy = configuration.policy
     #expect(
       policy.bundles.map(\.text) == ["/etc/pinfold/a.json", "/srv/b.json", "https://policy.example.com/c.json"])

@@ -49,6 +49,28 @@ final class Scratch {
     if limit == 0 { #expect(try PrivateFile.read(empty, limit: limit).bytes == []) }
   }
 
+  @Test func `a file is removed, and one that is not there is removed already`() throws {
+    let scratch = try Scratch()
+    let path = try scratch.put("data", "0")
+    try PrivateFile.remove(path)
+    try PrivateFile.remove(path)
+    try PrivateFile.remove(path + "/below")
+    #expect(try scratch.names == [])
+    #expect(throws: FileError.self) { try PrivateFile.remove(scratch.path) }
+  }
+
+  @Test func `a file is replaced over a temporary one of the caller's choice`() throws {
+    let scratch = try Scratch()
+    let path = try scratch.put("data", "0")
+    try PrivateFile.replace(path, bytes: [0x31], temporary: scratch.file("mine"))
+    #expect(try PrivateFile.read(path, limit: 9).bytes == [0x31])
+    #expect(try scratch.names == ["data"])
+    #expect(throws: FileError.self) {
+      try PrivateFile.replace(path, bytes: [0x32], temporary: scratch.file("none/mine"))
+    }
+    #expect(try PrivateFile.read(path, limit: 9).bytes == [0x31])
+  }
+
   @Test func `a long file is read whole`() throws {
     let scratch = try Scratch()
     let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }

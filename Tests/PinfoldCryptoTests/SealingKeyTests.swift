@@ -3,6 +3,17 @@ import Testing
 
 @testable import PinfoldCrypto
 
+@Suite struct DerivedHashTests {
+  @Test func `a hash derived from a key is the key's own, the number's own, and always the same`() throws {
+    let key = try SealingKey()
+    let value = try key.derivedHash(number: 1).digest([1, 2, 3])
+    #expect(try key.derivedHash(number: 1).digest([1, 2, 3]) == value)
+    #expect(try key.derivedHash(number: 2).digest([1, 2, 3]) != value)
+    #expect(try SealingKey().derivedHash(number: 1).digest([1, 2, 3]) != value)
+    #expect(SHA256.digest([1, 2, 3]) != value)
+  }
+}
+
 @Suite struct SealingKeyTests {
   private let context = Array("pins/api.example.com".utf8)
 

@@ -87,7 +87,7 @@ intptr_t pinfold_descriptor_limit(uint64_t wish, int changes);
 /* The number of open descriptors, by /proc/self/fd, without the one used for counting. */
 intptr_t pinfold_descriptor_count(void);
 
-void pinfold_ignore_sigpipe(void);
+void pinfold_ignore_write_signals(void);
 
 /* signal(7) numbers; <signal.h> may not be included here. */
 extern const int pinfold_sighup, pinfold_sigterm, pinfold_sigint;

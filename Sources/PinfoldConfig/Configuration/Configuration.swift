@@ -12,6 +12,8 @@ package struct Configuration: Sendable {
   package var workers = 0
   /// Directory of what has to survive a restart.
   package var stateDirectory = "/var/lib/pinfold"
+  /// File of the key that seals the cache; `nil`: `cache.key` in the state directory.
+  package var cacheKeyFile: String?
   package var policy = PolicySection()
   package var pinServices: [PinServiceSection] = []
   package var tls = TLSSection()

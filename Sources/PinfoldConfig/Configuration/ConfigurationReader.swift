@@ -18,6 +18,7 @@ struct ConfigurationReader {
     result.admin = root.field("admin")?.parsed(Self.addressText) { SocketAddress($0) } ?? result.admin
     result.workers = root.field("workers")?.integer(in: 0...1024) ?? result.workers
     result.stateDirectory = root.field("state_dir").flatMap(path) ?? result.stateDirectory
+    result.cacheKeyFile = root.optional("cache_key_file").flatMap(path)
     result.policy = policy(root.object("policy"))
     result.pinServices = pinServices(root.field("pin_services"))
     result.tls = tls(root.object("tls"))

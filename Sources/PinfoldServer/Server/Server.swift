@@ -35,7 +35,7 @@ package final class Server: Sendable {
     let count = configuration.workers > 0 ? configuration.workers : ProcessInfo.processInfo.activeProcessorCount
     let services = Services(
       rules: RulesInForce(loaded.rules), metrics: Metrics(), log: log,
-      keyLog: configuration.tls.keyLog.map { _ in KeyLog() })
+      keyLog: configuration.tls.keyLog.map { _ in KeyLog() }, cache: Self.openCache(configuration, log: log))
     services.label(loaded.rules.policy)
     let history = ReloadHistory()
     do {

@@ -2,6 +2,7 @@ import PinfoldConfig
 import PinfoldLoop
 import PinfoldModel
 import PinfoldPolicy
+import PinfoldSupply
 import PinfoldTLS
 import PinfoldTelemetry
 import Synchronization
@@ -18,6 +19,8 @@ final class Services: Sendable {
   let tunnels = TunnelCount()
   /// The secrets that applications log; `nil` without `tls.key_log`.
   let keyLog: KeyLog?
+  /// What survives a restart; `nil` when it cannot be opened. Its calls wait for the disk: none belongs on a worker.
+  let cache: SealedCache?
   /// Drawn once per process; part of every request id.
   let processTag = UInt32.random(in: 0..<(1 << 20))
   /// Where this process listens, and the machine's own addresses: no tunnel leads back here.
@@ -27,11 +30,12 @@ final class Services: Sendable {
   private let rulePorts = Mutex<[String: UInt16]>([:])
   private let draining = Atomic<Bool>(false)
 
-  init(rules: RulesInForce, metrics: Metrics, log: Logger, keyLog: KeyLog?) {
+  init(rules: RulesInForce, metrics: Metrics, log: Logger, keyLog: KeyLog?, cache: SealedCache? = nil) {
     self.rules = rules
     self.metrics = metrics
     self.log = log
     self.keyLog = keyLog
+    self.cache = cache
   }
 
   /// What the gauges show of one labelled host. Pins are looked up for port 443, or for the port of the rule by which

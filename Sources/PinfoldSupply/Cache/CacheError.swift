@@ -1,0 +1,30 @@
+package import PinfoldCrypto
+
+/// Why a record of the sealed cache cannot be read or kept. Each concerns one record only.
+package enum CacheError: Error, Equatable, Sendable, CustomStringConvertible {
+  /// The file is there and the system does not give it.
+  case unreadable(FileError)
+  /// The file is altered, cut off, sealed under another key, or another record's.
+  case broken(path: String)
+  /// The record could not be written or removed: it is as it was before.
+  case unwritable(FileError)
+  /// The contents are over the kind's limit, in bytes.
+  case tooLarge(CacheKind, count: Int)
+  /// There are as many records of the kind as there may be.
+  case full(CacheKind)
+  /// The library that seals does not work.
+  case crypto(CryptoError)
+
+  /// One line that says what it means.
+  package var description: String {
+    switch self {
+    case .unreadable(let error): "a cached record cannot be read: \(error)"
+    case .broken(let path): "\(path): a cached record that is altered, cut off, or sealed under another key; not used"
+    case .unwritable(let error): "a record cannot be cached: \(error); it is lost at a restart"
+    case .tooLarge(let kind, let count):
+      "a record of \(count) bytes cannot be cached: the limit of \(kind.rawValue) is \(kind.sizeLimit) bytes"
+    case .full(let kind): "a record cannot be cached: there are \(kind.countLimit) of \(kind.rawValue) already"
+    case .crypto(let error): "a cached record cannot be sealed or opened: \(error)"
+    }
+  }
+}
