@@ -12,8 +12,6 @@ extension Inspection {
   enum KeyLogFinding {
     /// No line came in time.
     case silent
-    /// The flight rests on a secret of an earlier session and shows no key.
-    case preSharedKey
     /// The flight opened and everything in it verified.
     case evidence(Evidence)
   }
@@ -21,7 +19,8 @@ extension Inspection {
   /// Judges a TLS 1.3 flight by its own bytes, with the secret the app logs as soon as it has read the ServerHello.
   ///
   /// Only the ServerHello is released for that; certificate, CertificateVerify and Finished stay held until they were
-  /// decrypted and verified. A secret that opens nothing proves nothing: `key_not_proven`.
+  /// decrypted and verified. A secret that opens nothing proves nothing: `key_not_proven`. A flight that rests on a
+  /// pre-shared key shows no key of the server, so no line could tell one: not to be asked for.
   mutating func judgeByKeyLog(
     _ hellos: Hellos13, _ reader: inout ServerFlightReader, _ keyLog: KeyLog
   ) async throws(Refusal) -> KeyLogFinding {
@@ -76,8 +75,7 @@ extension Inspection {
   private func judge(_ flight: Flight13) throws(Refusal) -> KeyLogFinding {
     do throws(TLSError) {
       switch flight.identity {
-      case .preSharedKey:
-        return .preSharedKey
+      case .preSharedKey: break
       case .rawPublicKey(let key, _):
         return .evidence(Evidence(try rules.verifier.judge(rawPublicKey: key, now: .now), keyProven: true))
       case .certificates(let list):
@@ -89,5 +87,7 @@ extension Inspection {
     } catch {
       throw Refusal(error, method: .keyLog)
     }
+    // The reader takes no flight like that where the ServerHello selected no key.
+    throw Refusal(.malformedHandshake, "neither a certificate nor a pre-shared key", method: .keyLog)
   }
 }

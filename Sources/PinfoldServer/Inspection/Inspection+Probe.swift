@@ -59,15 +59,12 @@ extension Inspection {
     guard decision.tls13 != .deny else {
       throw Refusal(.tls13Denied, "the rule demands TLS 1.2 or older and the upstream chose TLS 1.3")
     }
-    var isResumed = hellos.server.selectedPSK != nil
-    if let keyLog = worker.services.keyLog {
-      switch try await judgeByKeyLog(hellos, &reader, keyLog) {
-      case .evidence(let evidence):
-        isFullTLS13 = true
-        return (evidence, .keyLog)
-      case .preSharedKey: isResumed = true
-      case .silent: break
-      }
+    let isResumed = hellos.server.selectedPSK != nil
+    if !isResumed, let keyLog = worker.services.keyLog,
+      case .evidence(let evidence) = try await judgeByKeyLog(hellos, &reader, keyLog)
+    {
+      isFullTLS13 = true
+      return (evidence, .keyLog)
     }
     if isResumed {
       if let evidence = evidenceBehindPreSharedKey() { return (evidence, .resumption) }

@@ -165,7 +165,7 @@ extension Handshakes {
       ])
       #expect(client.ending == .exited(1), "\(client)")
       #expect(try pinfold.reasons() == ["resumption_unverified"])
-      #expect(tap.connections.allSatisfy { ProxyReply($0.backward.all).isServerHelloAlone() })
+      #expect(tap.connections.allSatisfy { ProxyReply($0.backward.all).isSilentRefusal })
     }
   }
 }
