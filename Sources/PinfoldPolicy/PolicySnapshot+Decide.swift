@@ -39,8 +39,9 @@ extension PolicySnapshot {
       trace.note("the policy expired: its hosts are blocked")
       return decision.block(.pinsExpired, source: .policy)
     }
-    let rollout = Rollout(strategy: document.rollout, identity: local.identity, user: user)
-    if let off = switchedOff(settings, document, rollout) {
+    let rollout = Rollout(
+      strategy: document.rollout, identity: local.identity, user: user, policyVersion: document.version)
+    if let off = switchedOff(rule, settings, document, rollout, trace: &trace) {
       trace.note("switched off: \(off)")
       return decideSwitchedOff(&decision, fallback: document.fallback, trace: &trace)
     }
@@ -71,18 +72,40 @@ extension PolicySnapshot {
   }
 
   /// Why a rule does not count at the moment; `nil` when it does.
-  private func switchedOff(_ settings: RuleSettings, _ document: PolicyDocument, _ rollout: Rollout) -> String? {
+  private func switchedOff(
+    _ rule: RuleReference, _ settings: RuleSettings, _ document: PolicyDocument, _ rollout: Rollout,
+    trace: inout DecisionTrace
+  ) -> String? {
     if !document.enabled { return "the policy's kill switch is on (enabled: false)" }
-    if let least = document.minAppVersion, let mine = local.identity.appVersion, mine < least {
-      return "app version \(mine.text) is below min_app_version \(least.text)"
+    if let least = document.minAppVersion {
+      if let mine = local.identity.appVersion, mine < least {
+        return "app version \(mine.text) is below min_app_version \(least.text)"
+      }
+      let mine = local.identity.appVersion.map { "version \($0.text) is at least" } ?? "version is not known, beside"
+      trace.note("the app's \(mine) min_app_version \(least.text)")
     }
-    if !rollout.includes(percentage: document.rolloutPercentage) {
-      return "outside the \(rollout.text(percentage: document.rolloutPercentage))"
+    return switchedOff(byRolloutOf: rule, settings, document, rollout, trace: &trace)
+  }
+
+  private func switchedOff(
+    byRolloutOf rule: RuleReference, _ settings: RuleSettings, _ document: PolicyDocument, _ rollout: Rollout,
+    trace: inout DecisionTrace
+  ) -> String? {
+    let share = document.rolloutPercentage
+    guard rollout.includes(percentage: share, .policy) else {
+      return "outside the \(rollout.text(percentage: share, .policy))"
     }
+    let byPercentage = document.rollout.method == .percentage
+    if !byPercentage || share < 100 { trace.note("inside the \(rollout.text(percentage: share, .policy))") }
     if !settings.enabled { return "the rule is not enabled" }
-    if document.rollout.method == .percentage, !rollout.includes(percentage: settings.rolloutPercentage) {
-      return "outside the rule's \(rollout.text(percentage: settings.rolloutPercentage))"
+    // A whitelist and regions are the whole rollout: they have no percentages.
+    let own = settings.rolloutPercentage
+    guard byPercentage, own < 100 else { return nil }
+    let draw = Rollout.Draw.rule(rule.pattern)
+    guard rollout.includes(percentage: own, draw) else {
+      return "outside the rule's \(rollout.text(percentage: own, draw))"
     }
+    trace.note("inside the rule's \(rollout.text(percentage: own, draw))")
     return nil
   }
 

@@ -2,12 +2,25 @@ import PinfoldModel
 
 /// Whether an instance belongs to the share of instances that a rollout names.
 ///
+/// The policy draws once, and each rule draws for itself: where an instance falls for one rule says nothing of where it
+/// falls for another or for the policy. So a rule at 50 percent inside a policy at 50 percent is for a quarter of all
+/// instances, and it is not always the same unlucky ones that try everything first.
+///
 /// Whatever is not known counts as inside: pins stay on where in doubt.
 struct Rollout {
   let strategy: RolloutStrategy
   let identity: InstanceIdentity
   /// The user of the proxy, for `seed: "user_id"`.
   let user: String?
+  /// Version of the policy, for draws that are not sticky.
+  var policyVersion: UInt64 = 0
+
+  /// Who draws.
+  enum Draw {
+    case policy
+    /// A rule, by its pattern.
+    case rule(String)
+  }
 
   /// The identity that decides; `nil` when this instance does not know it.
   var id: String? {
@@ -18,20 +31,30 @@ struct Rollout {
     }
   }
 
-  /// Where the identity falls, 0 ..< 100. The same identity always falls on the same place, so that a growing
-  /// percentage only ever adds instances.
-  var bucket: Double? {
-    id.map { Double(SipHash.hash(Array($0.utf8), key: Self.key) % 1_000_000) / 10_000 }
+  /// Where the identity falls, 0 ..< 100. Sticky: the same identity always falls on the same place, so that a growing
+  /// percentage only ever adds instances. Otherwise it is drawn anew with each version of the policy.
+  func bucket(_ draw: Draw) -> Double? {
+    guard let id else { return nil }
+    var key = Self.key
+    if case .rule(let pattern) = draw { key.0 ^= SipHash.hash(Array(pattern.utf8), key: Self.ruleKey) }
+    if !strategy.sticky {
+      let version = (0..<8).map { UInt8(truncatingIfNeeded: policyVersion >> ($0 * 8)) }
+      key.1 ^= SipHash.hash(version, key: Self.versionKey)
+    }
+    return Double(SipHash.hash(Array(id.utf8), key: key) % 1_000_000) / 10_000
   }
 
-  /// Keeps the buckets apart from any other use of the hash.
+  /// These keep the draws apart from each other and from any other use of the hash: "pinfold rollout1" and so on, in
+  /// ASCII. They are part of what an instance falls on, and never change.
   private static let key: (UInt64, UInt64) = (0x7069_6e66_6f6c_6420, 0x726f_6c6c_6f75_7431)
+  private static let ruleKey: (UInt64, UInt64) = (0x7069_6e66_6f6c_6420, 0x7275_6c65_2d6b_6579)
+  private static let versionKey: (UInt64, UInt64) = (0x7069_6e66_6f6c_6420, 0x7665_7273_696f_6e73)
 
-  func includes(percentage: Double) -> Bool {
+  func includes(percentage: Double, _ draw: Draw) -> Bool {
     switch strategy.method {
     case .percentage:
       guard percentage < 100 else { return true }
-      guard let bucket else { return true }
+      guard let bucket = bucket(draw) else { return true }
       return bucket < percentage
     case .whitelist: return id.map { strategy.ids.contains($0) } ?? true
     case .geography: return identity.region.map { strategy.regions.contains($0) } ?? true
@@ -39,14 +62,17 @@ struct Rollout {
   }
 
   /// For a step of an explanation.
-  func text(percentage: Double) -> String {
+  func text(percentage: Double, _ draw: Draw) -> String {
+    let seed = strategy.seed.rawValue
     switch strategy.method {
     case .percentage:
       guard percentage < 100 else { return "rollout of 100 percent" }
-      guard let bucket else { return "rollout of \(percentage) percent, and \(strategy.seed.rawValue) is not known" }
-      return "rollout of \(percentage) percent, \(strategy.seed.rawValue) falls on \(bucket)"
-    case .whitelist: return "whitelist of \(strategy.ids.count), by \(strategy.seed.rawValue)"
-    case .geography: return "regions \(strategy.regions.sorted().joined(separator: ", "))"
+      guard let bucket = bucket(draw) else { return "rollout of \(percentage) percent, and \(seed) is not known" }
+      return "rollout of \(percentage) percent, \(seed) falls on \(bucket)"
+    case .whitelist: return "whitelist of \(strategy.ids.count), by \(seed)" + (id == nil ? ", which is not known" : "")
+    case .geography:
+      let unknown = identity.region == nil ? ", and instance.region is not known" : ""
+      return "regions \(strategy.regions.sorted().joined(separator: ", "))\(unknown)"
     }
   }
 }
