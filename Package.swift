@@ -95,6 +95,7 @@ let package = Package(
     tests("FuzzTests", ["PinfoldSupply", "pinfold-fuzz"]),
     tests("PinfoldTLS13Tests", ["PinfoldModel", "PinfoldWire", "PinfoldTLS"]),
     tests("PinfoldLoopTests", ["PinfoldModel", "PinfoldLoop"]),
+    tests("HTTPClientTests", ["PinfoldModel", "PinfoldLoop", "PinfoldTLS"], exclude: ["Servers"]),
     tests("PinfoldSupplyTests", ["PinfoldModel", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldSupply"]),
     tests(
       "PinfoldServerTests",

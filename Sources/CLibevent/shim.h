@@ -5,6 +5,8 @@
 #undef _GNU_SOURCE
 #include <features.h>
 #include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/bufferevent_ssl.h>
 #include <event2/dns.h>
 #include <event2/event.h>
 #include <event2/http.h>
@@ -32,6 +34,20 @@ static const int pinfold_dns_options =
     DNS_OPTION_SEARCH | DNS_OPTION_NAMESERVERS | DNS_OPTION_MISC | DNS_OPTION_NAMESERVERS_NO_DEFAULT;
 static const int pinfold_dns_base_flags = EVDNS_BASE_NAMESERVERS_NO_DEFAULT;
 static const uint16_t pinfold_http_methods = EVHTTP_REQ_GET | EVHTTP_REQ_HEAD;
+
+/* Callbacks deferred to the loop's next pass: none comes while the call that set it going has not returned. */
+static const int pinfold_bev_options = BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS;
+static const short pinfold_bev_connected = BEV_EVENT_CONNECTED;
+
+/* errno, a macro: libevent leaves it as the failed call set it while it tells of an error. */
+static inline int pinfold_last_errno(void) { return EVUTIL_SOCKET_ERROR(); }
+
+/* Whether a socket has a peer: not before its connection is made. */
+static inline int pinfold_has_peer(int descriptor) {
+  struct sockaddr_storage peer;
+  socklen_t size = sizeof peer;
+  return getpeername(descriptor, (struct sockaddr *)&peer, &size) == 0;
+}
 
 static inline struct evutil_addrinfo pinfold_stream_hints(void) {
   struct evutil_addrinfo hints;

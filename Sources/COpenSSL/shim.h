@@ -60,6 +60,9 @@ static inline void pinfold_ctx_forget_sessions(SSL_CTX *_Nonnull context) {
 static inline void pinfold_ctx_never_renegotiate(SSL_CTX *_Nonnull context) {
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_LEGACY_SERVER_CONNECT);
 }
+static inline void pinfold_ctx_strict_client(SSL_CTX *_Nonnull context) {
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+}
 static inline long pinfold_set_server_name(SSL *_Nonnull ssl, const char *_Nonnull name) {
   return SSL_set_tlsext_host_name(ssl, (char *)name);
 }
