@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -201,6 +202,17 @@ intptr_t pinfold_eventfd(void) { return PINFOLD_RETRY(eventfd(0, EFD_NONBLOCK | 
 void pinfold_eventfd_signal(int fd) {
   uint64_t one = 1;
   (void)PINFOLD_RETRY(write(fd, &one, sizeof one));
+}
+
+intptr_t pinfold_timerfd(void) {
+  return PINFOLD_RETRY(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+}
+
+void pinfold_timerfd_set(int fd, uint64_t nanoseconds) {
+  struct itimerspec when = {0};
+  when.it_value.tv_sec = (time_t)(nanoseconds / 1000000000u);
+  when.it_value.tv_nsec = (long)(nanoseconds % 1000000000u);
+  (void)timerfd_settime(fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
 intptr_t pinfold_open_null(void) { return PINFOLD_RETRY(open("/dev/null", O_RDONLY | O_CLOEXEC)); }

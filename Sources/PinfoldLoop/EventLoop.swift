@@ -40,6 +40,8 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {  // One threa
   private var local: [Work] = []
   private var running: [Work] = []
   private var ready: [any Resumable] = []
+  /// Made when it is first asked for.
+  var fineTimer: FineTimer?
   private var cachedNow: UInt64 = 0
 
   /// Makes a loop with its base and its wake-up descriptor.
@@ -68,6 +70,8 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {  // One threa
   }
 
   deinit {
+    // Its event has to go before the base.
+    fineTimer = nil
     unsafe event_free(wakeEvent)
     unsafe event_free(wheelEvent)
     unsafe event_base_free(base)

@@ -1,3 +1,4 @@
+import Synchronization
 import Testing
 
 @testable import PinfoldLoop
@@ -13,6 +14,38 @@ import Testing
       let took = Deadline.now.duration(since: start)
       #expect(took >= .milliseconds(milliseconds) - .microseconds(50))
       #expect(took < .milliseconds(milliseconds + 500))
+    }
+  }
+
+  @Test("A pause is never short, and far shorter than the wheel's tick where it is asked to be")
+  func pauses() async throws {
+    try await onLoop { loop in
+      var shortest = Duration.seconds(1)
+      for microseconds in [0, 1, 50, 200, 200, 200, 200, 1000, 3000] {
+        let start = Deadline.now
+        await loop.pause(for: .microseconds(microseconds))
+        let took = Deadline.now.duration(since: start)
+        #expect(took >= .microseconds(microseconds))
+        #expect(took < .milliseconds(500))
+        if microseconds == 200 { shortest = min(shortest, took) }
+      }
+      // Of four one is left alone even by a busy machine; a tick of the wheel takes 4.2 ms.
+      #expect(shortest < .milliseconds(3))
+    }
+  }
+
+  @Test func `pauses that overlap end in the order of their time`() async throws {
+    try await onLoop { loop in
+      final class Order: Sendable { let ended = Mutex<[Int]>([]) }
+      let order = Order()
+      let tasks = [3000, 500, 1500, 1000, 2000].map { microseconds in
+        loop.spawn {
+          await loop.pause(for: .microseconds(microseconds))
+          order.ended.withLock { $0.append(microseconds) }
+        }
+      }
+      for task in tasks { await task.value }
+      #expect(order.ended.withLock { $0 } == [500, 1000, 1500, 2000, 3000])
     }
   }
 

@@ -68,6 +68,12 @@ intptr_t pinfold_eventfd(void);
 
 void pinfold_eventfd_signal(int fd);
 
+/* A timer on the monotonic clock that becomes readable when its time comes: timerfd_create(2). */
+intptr_t pinfold_timerfd(void);
+
+/* Sets it for a moment of pinfold_monotonic_nanoseconds' clock; 0 stops it. */
+void pinfold_timerfd_set(int fd, uint64_t nanoseconds);
+
 /* A descriptor kept so that it can be given up when there are no others. */
 intptr_t pinfold_open_null(void);
 

@@ -110,11 +110,7 @@ struct Inspection {
     isFullTLS13 = false
     let leg = try await openProbeLeg(for: hello)
     defer { leg?.abandon() }
-    // The lot decides which hello goes first.
-    if Bool.random() { leg?.start() }
-    sentHello = worker.loop.now
-    try await sendUp(hello.records)
-    leg?.start()
+    try await sendHello(hello.records, beside: leg)
     return try await readFlight(&reader, hello, leg)
   }
 
@@ -176,14 +172,6 @@ struct Inspection {
     throw Refusal(.notTLS, "the upstream speaks first")
   }
 
-  private func sendUp(_ bytes: [UInt8]) async throws(Refusal) {
-    do {
-      try await upstream.send(bytes, deadline: deadline, watching: client)
-    } catch {
-      throw Refusal(upstream: error)
-    }
-  }
-
   // MARK: The flight
 
   /// What was found out, on which way, and how many bytes of the client were passed on for it.
@@ -214,9 +202,9 @@ struct Inspection {
       case .helloRetryRequest(let retry):
         // Once the client has it, the lot cannot be drawn anew: first make sure that the probe is served too.
         if let leg, await leg.standing(patience: patience) == .silent { return nil }
-        hello = try await passRetry(retry, &reader, answering: hello, sentUp: &sentUp)
+        hello = try await passRetry(retry, &reader, answering: hello)
+        sentUp += try await sendSecondHello(hello, beside: leg)
         request = retry
-        leg?.goOn(with: hello)
         event = reader.secondHello(hello)
       case .tls12Flight(let flight):
         worker.upstreams.note(decision.authority, answeredTLS13: false)
@@ -262,7 +250,7 @@ struct Inspection {
 
   /// A HelloRetryRequest carries no key: it passes to the client, whose second hello has to name the same server.
   private mutating func passRetry(
-    _ retry: ServerHello, _ reader: inout ServerFlightReader, answering first: ClientHello, sentUp: inout Int
+    _ retry: ServerHello, _ reader: inout ServerFlightReader, answering first: ClientHello
   ) async throws(Refusal) -> ClientHello {
     do {
       try await client.send(Array(reader.held(releasedDown..<retry.end)), deadline: deadline)
@@ -272,14 +260,8 @@ struct Inspection {
     releasedDown = retry.end
     let second = try await readHello(ClientHelloReader(after: first))
     if let refusal = first.refusal(ofSecond: second, after: retry) { throw Refusal(refusal, from: "client") }
-    let bytes = (second.changeCipherSpec == nil ? [] : Self.changeCipherSpec) + second.records
-    try await sendUp(bytes)
-    sentUp += bytes.count
     return second
   }
-
-  /// The one form this record has (RFC 8446 appendix D.4).
-  private static let changeCipherSpec: [UInt8] = [20, 3, 3, 0, 1, 1]
 
   // MARK: The verdict
 

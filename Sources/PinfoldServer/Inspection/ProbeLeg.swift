@@ -46,7 +46,10 @@ import PinfoldWire
   private(set) var heardAt: Deadline?
   private var farewell: [UInt8] = []
   private var listener: UnsafeContinuation<Void, Never>?
-  private var retry: UnsafeContinuation<ClientHello?, Never>?
+  /// Waits for what to do with the second hello.
+  private var retry: UnsafeContinuation<ProbeHandshake.Step, Never>?
+  /// The second hello, made but not sent.
+  private var prepared: ProbeHandshake.Step?
   private var work: Task<Outcome, Never>?
 
   init(
@@ -62,25 +65,37 @@ import PinfoldWire
   /// The label of metrics and lines.
   var kind: ProbeKind { handshake.kind }
 
-  /// Sends the probe's ClientHello, and goes on by itself from there.
-  func start() {
+  /// Sends the probe's ClientHello, the first or the one that was prepared, and goes on by itself from there. Without
+  /// one to send nothing happens.
+  func sendHello() {
     loop.preconditionOnLoop()
-    guard work == nil else { return }
-    var next = handshake.start()
-    // The hello leaves now, in the order the lot has drawn; what the socket does not take yet is sent by the task.
-    if case .send(let hello) = next, let sent = try? socket.trySend(hello.span) {
-      next = sent == hello.count ? .needMore : .send(Array(hello[sent...]))
+    if work == nil {
+      let next = sendNow(handshake.start())
+      work = Task(executorPreference: loop) { await self.run(next) }
+    } else if let step = prepared {
+      prepared = nil
+      goOn(with: sendNow(step))
     }
-    work = Task(executorPreference: loop) { [next] in await self.run(next) }
+  }
+
+  /// Makes the probe's second hello out of the app's, after a HelloRetryRequest on both connections.
+  func prepare(_ hello: ClientHello) {
+    loop.preconditionOnLoop()
+    guard unsafe retry != nil, prepared == nil else { return }
+    prepared = handshake.secondHello(hello)
+  }
+
+  /// The hello leaves now, in the order that was drawn; what the socket does not take yet is sent by the task.
+  private func sendNow(_ step: ProbeHandshake.Step) -> ProbeHandshake.Step {
+    guard case .send(let hello) = step, let sent = try? socket.trySend(hello.span) else { return step }
+    return sent == hello.count ? .needMore : .send(Array(hello[sent...]))
   }
 
   /// Waits for the end. A leg on which nothing at all is heard for `patience` from now on is given up as stalled.
   func outcome(patience: Duration) async -> Outcome {
     loop.preconditionOnLoop()
-    start()
-    // Whoever waits for the outcome has no second hello to give.
-    isWithoutHello = true
-    goOn(with: nil)
+    if work == nil { sendHello() }
+    giveUpRetry()
     guard let work else { return .failed(.internalError, "probe: not started") }
     let timer = LoopTimer(loop: loop, after: patience) { [self] in
       guard !hasHeard else { return }
@@ -103,19 +118,22 @@ import PinfoldWire
     return .ready
   }
 
-  /// The app's second hello, after a HelloRetryRequest on both connections.
-  func goOn(with hello: ClientHello?) {
-    loop.preconditionOnLoop()
-    unsafe retry?.resume(returning: hello)
-    unsafe retry = nil
-  }
-
   /// Takes leave of the upstream and closes the connection; may be called again.
   func abandon() {
     loop.preconditionOnLoop()
-    isWithoutHello = true
     leave()
-    goOn(with: nil)
+    giveUpRetry()
+  }
+
+  /// No second hello will come any more.
+  private func giveUpRetry() {
+    isWithoutHello = true
+    if unsafe retry != nil { goOn(with: handshake.secondHello(nil)) }
+  }
+
+  private func goOn(with step: ProbeHandshake.Step) {
+    unsafe retry?.resume(returning: step)
+    unsafe retry = nil
   }
 
   private func leave() {
@@ -165,7 +183,7 @@ import PinfoldWire
           try await socket.send(bytes, deadline: deadline)
           next = .needMore
         case .retry:
-          next = handshake.secondHello(await secondHello())
+          next = await stepBehindRetry()
         case .needMore:
           let bytes = try await socket.receive(max: Inspection.readSize, deadline: deadline)
           hasHeard = true
@@ -179,10 +197,10 @@ import PinfoldWire
     }
   }
 
-  private func secondHello() async -> ClientHello? {
+  private func stepBehindRetry() async -> ProbeHandshake.Step {
     hasRetried = true
     wakeListener()
-    guard !isWithoutHello else { return nil }
+    guard !isWithoutHello else { return handshake.secondHello(nil) }
     return unsafe await withUnsafeContinuation { continuation in unsafe retry = continuation }
   }
 
