@@ -96,7 +96,9 @@ let package = Package(
     tests("PinfoldTLS13Tests", ["PinfoldModel", "PinfoldWire", "PinfoldTLS"]),
     tests("PinfoldLoopTests", ["PinfoldModel", "PinfoldLoop"]),
     tests("HTTPClientTests", ["PinfoldModel", "PinfoldLoop", "PinfoldTLS"], exclude: ["Servers"]),
-    tests("PinfoldSupplyTests", ["PinfoldModel", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldSupply"]),
+    tests(
+      "PinfoldSupplyTests",
+      ["PinfoldModel", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldTLS", "PinfoldSupply"]),
     tests(
       "PinfoldServerTests",
       ["PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldLoop", "PinfoldTLS", "PinfoldServer"]),
