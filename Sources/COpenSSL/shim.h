@@ -105,5 +105,12 @@ static inline int pinfold_add_extension(X509 *_Nonnull certificate, X509 *_Nonnu
 static inline int pinfold_precompute(EC_GROUP *_Nonnull group) {
   return EC_GROUP_precompute_mult(group, NULL) && EC_GROUP_have_precompute_mult(group);
 }
+
+/* EC_POINT_get_Jprojective_coordinates_GFp(3), deprecated too: X and Z of a point, without the division that
+   EC_POINT_get_affine_coordinates(3) does. */
+static inline int pinfold_jacobian(const EC_GROUP *_Nonnull group, const EC_POINT *_Nonnull point, BIGNUM *_Nonnull x,
+                                   BIGNUM *_Nonnull z, BN_CTX *_Nullable scratch) {
+  return EC_POINT_get_Jprojective_coordinates_GFp(group, point, x, NULL, z, scratch);
+}
 #pragma GCC diagnostic pop
 #endif

@@ -254,12 +254,13 @@ package final class StreamSocket: TimerEntry {
   private func checkHangUp() -> Bool {
     if peerFinished { return true }
     guard mayRead else { return false }
-    if pinfold_socket_error(descriptor) != 0 {
-      peerFinished = true
-      return true
-    }
     let result = pinfold_peek(descriptor)
-    if wouldBlock(result) { mayRead = false } else if result <= 0 { peerFinished = true }
+    if wouldBlock(result) {
+      mayRead = false
+    } else if result <= 0 || pinfold_socket_error(descriptor) != 0 {
+      // Bytes that lie unread hide a reset from recv(2).
+      peerFinished = true
+    }
     return peerFinished
   }
 

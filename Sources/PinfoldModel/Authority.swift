@@ -14,17 +14,19 @@ package struct Authority: Hashable, Sendable {
   /// Reads `host:port`, IPv6 in brackets, port 1–65535 in decimal without sign or leading zero. `defaultPort` stands
   /// in when no port is written; without it a port is demanded.
   package init?(_ text: some StringProtocol, defaultPort: UInt16? = nil) {
-    let bytes = Array(text.utf8)
-    let afterBracket = bytes.lastIndex(of: 0x5d).map { $0 + 1 } ?? 0
+    self.init(utf8: Array(text.utf8)[...], defaultPort: defaultPort)
+  }
+
+  /// Reads the same from bytes.
+  package init?(utf8 bytes: ArraySlice<UInt8>, defaultPort: UInt16? = nil) {
+    let afterBracket = bytes.lastIndex(of: 0x5d).map { $0 + 1 } ?? bytes.startIndex
     guard let colon = bytes[afterBracket...].firstIndex(of: 0x3a) else {
-      guard let defaultPort, let host = HostName(text, bracketed: true) else { return nil }
+      guard let defaultPort, let host = HostName(utf8: bytes, bracketed: true) else { return nil }
       self.init(host: host, port: defaultPort)
       return
     }
-    let hostText = String(decoding: bytes[..<colon], as: UTF8.self)
-    guard let host = HostName(hostText, bracketed: true), let port = Self.port(bytes[(colon + 1)...]) else {
-      return nil
-    }
+    guard let host = HostName(utf8: bytes[..<colon], bracketed: true), let port = Self.port(bytes[(colon + 1)...])
+    else { return nil }
     self.init(host: host, port: port)
   }
 

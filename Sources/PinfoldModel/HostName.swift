@@ -14,15 +14,19 @@ package enum HostName: Hashable, Sendable {
   /// `-` and `_`, and dotted forms whose last label is numeric but which are no canonical IPv4 address (readers
   /// disagree on `127.1` or `0x7f.1`; see the WHATWG URL standard's "ends in a number" rule).
   package init?(_ text: some StringProtocol, bracketed: Bool = false) {
-    let bytes = Array(text.utf8)
+    self.init(utf8: Array(text.utf8)[...], bracketed: bracketed)
+  }
+
+  /// Reads the same from bytes.
+  package init?(utf8 bytes: ArraySlice<UInt8>, bracketed: Bool = false) {
     if bytes.first == 0x5b {
-      guard bracketed, bytes.last == 0x5d, let address = IPAddress(String(text.dropFirst().dropLast())),
-        case .v6 = address
+      guard bracketed, bytes.last == 0x5d, bytes.count > 2,
+        let address = IPAddress(String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)), case .v6 = address
       else { return nil }
       self = .address(address)
       return
     }
-    if Self.mayBeAddress(bytes), let address = IPAddress(text) {
+    if Self.mayBeAddress(bytes), let address = IPAddress(String(decoding: bytes, as: UTF8.self)) {
       if case .v6 = address, bracketed { return nil }
       self = .address(address)
       return
@@ -32,13 +36,13 @@ package enum HostName: Hashable, Sendable {
   }
 
   /// Addresses have a colon, or begin with a digit.
-  private static func mayBeAddress(_ bytes: [UInt8]) -> Bool {
+  private static func mayBeAddress(_ bytes: ArraySlice<UInt8>) -> Bool {
     guard let first = bytes.first else { return false }
     return (first >= 0x30 && first <= 0x39) || bytes.contains(0x3a)
   }
 
-  private static func normalised(_ bytes: [UInt8]) -> String? {
-    var bytes = bytes
+  private static func normalised(_ written: ArraySlice<UInt8>) -> String? {
+    var bytes = Array(written)
     if bytes.last == 0x2e { bytes.removeLast() }
     guard !bytes.isEmpty, bytes.count <= 253 else { return nil }
     var labelStart = 0

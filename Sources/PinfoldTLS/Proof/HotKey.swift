@@ -5,8 +5,9 @@ import Synchronization
 /// The table is made once, on a thread of the system's pool, while verifications go on without it. At most
 /// `tableLimit` tables exist in the process.
 final class HotKey: Sendable {
-  /// Verifications by a key before its table is made. A table costs as much as some 650 verifications save.
-  static let threshold = 512
+  /// Verifications by a key before its table is made. A table costs as much as some 450 verifications save, once per
+  /// key and process; a key that was met this often is one of the few that a busy proxy sees all the time.
+  static let threshold = 64
   /// Most tables at once: 5 MB of memory.
   static let tableLimit = 32
 

@@ -2,11 +2,14 @@ import PinfoldModel
 
 /// The header fields of a CONNECT head that matter, taken line by line.
 struct ConnectFields {
+  /// The target of the request line, as written and as read.
+  let target: ArraySlice<UInt8>
   let authority: Authority
   private(set) var proxyAuthorization: ArraySlice<UInt8>?
   private var hasHost = false
 
-  init(authority: Authority) {
+  init(target: ArraySlice<UInt8>, authority: Authority) {
+    self.target = target
     self.authority = authority
   }
 
@@ -29,18 +32,24 @@ struct ConnectFields {
       throw HeadRefusal(at: start, "A header field has to be: name, colon, value, with no blank before the colon.")
     }
     let value = Self.trimmed(line[(colon + 1)...])
-    let name = String(decoding: line[..<colon], as: UTF8.self).lowercased()
-    switch name {
-    case "host":
+    let name = line[..<colon]
+    if Self.names(name, "host") {
       guard !hasHost else { throw HeadRefusal(at: start, "There are two Host fields.") }
       hasHost = true
       try checkHost(value, at: start)
-    case "content-length", "transfer-encoding":
+    } else if Self.names(name, "content-length") || Self.names(name, "transfer-encoding") {
       throw HeadRefusal(at: start, "A CONNECT request has no body.")
-    case "proxy-authorization":
+    } else if Self.names(name, "proxy-authorization") {
       guard proxyAuthorization == nil else { throw HeadRefusal(at: start, "There are two Proxy-Authorization fields.") }
       proxyAuthorization = value
-    default: return
+    }
+  }
+
+  /// Whether a field name is this one, written in lower case here; case does not matter (RFC 9110 §5.1).
+  private static func names(_ field: ArraySlice<UInt8>, _ name: StaticString) -> Bool {
+    guard field.count == name.utf8CodeUnitCount else { return false }
+    return name.withUTF8Buffer { name in
+      unsafe zip(field, name).allSatisfy { $0 == $1 || ($0 | 0x20 == $1 && (0x41...0x5a).contains($0)) }
     }
   }
 
@@ -54,7 +63,9 @@ struct ConnectFields {
   /// Host has to be a host (RFC 9112 §3.2), but not the target: the request line alone says where the tunnel leads, as
   /// for every request whose target names an authority (§3.2.2), and Node's `http.request` sends the proxy's own address.
   private func checkHost(_ value: ArraySlice<UInt8>, at start: Int) throws(HeadRefusal) {
-    guard let text = String(validating: value, as: UTF8.self), Authority(text, defaultPort: authority.port) != nil
-    else { throw HeadRefusal(at: start, "Host is not a host with or without a port.") }
+    // What nearly every client sends is known to be one.
+    guard value == target || Authority(utf8: value, defaultPort: authority.port) != nil else {
+      throw HeadRefusal(at: start, "Host is not a host with or without a port.")
+    }
   }
 }

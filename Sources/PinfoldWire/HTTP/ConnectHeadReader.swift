@@ -79,8 +79,8 @@ package struct ConnectHeadReader: Sendable {
   private func read(length: Int) -> Result<ConnectRequest, HeadRefusal> {
     do throws(HeadRefusal) {
       guard let first = lines.first else { throw HeadRefusal(at: 0, "The request line is missing.") }
-      let authority = try requestLine(first)
-      var fields = ConnectFields(authority: authority)
+      let (target, authority) = try requestLine(first)
+      var fields = ConnectFields(target: target, authority: authority)
       for line in lines.dropFirst() { try fields.take(bytes[line]) }
       return .success(
         ConnectRequest(
@@ -91,25 +91,29 @@ package struct ConnectHeadReader: Sendable {
   }
 
   /// `method SP request-target SP HTTP-version` (RFC 9112 §3), one space each.
-  private func requestLine(_ line: Range<Int>) throws(HeadRefusal) -> Authority {
-    let parts = bytes[line].split(separator: 0x20, maxSplits: 3, omittingEmptySubsequences: false)
-    guard parts.count == 3, !parts[0].isEmpty, parts[0].allSatisfy(ConnectFields.isTokenByte) else {
-      throw HeadRefusal(at: line.lowerBound, "The request line has to be: CONNECT host:port HTTP/1.1")
+  private func requestLine(
+    _ line: Range<Int>
+  ) throws(HeadRefusal) -> (target: ArraySlice<UInt8>, authority: Authority) {
+    let bytes = bytes[line]
+    guard let first = bytes.firstIndex(of: 0x20), let second = bytes[(first + 1)...].firstIndex(of: 0x20),
+      first > line.lowerBound, !bytes[(second + 1)...].contains(0x20),
+      bytes[..<first].allSatisfy(ConnectFields.isTokenByte)
+    else { throw HeadRefusal(at: line.lowerBound, "The request line has to be: CONNECT host:port HTTP/1.1") }
+    let (method, target, version) = (bytes[..<first], bytes[(first + 1)..<second], bytes[(second + 1)...])
+    guard version.elementsEqual("HTTP/1.1".utf8) || version.elementsEqual("HTTP/1.0".utf8) else {
+      throw HeadRefusal(at: version.startIndex, "The version has to be HTTP/1.1 or HTTP/1.0.")
     }
-    guard parts[2].elementsEqual("HTTP/1.1".utf8) || parts[2].elementsEqual("HTTP/1.0".utf8) else {
-      throw HeadRefusal(at: parts[2].startIndex, "The version has to be HTTP/1.1 or HTTP/1.0.")
-    }
-    guard parts[0].elementsEqual("CONNECT".utf8) else {
-      if parts[1].starts(with: "http://".utf8) {
+    guard method.elementsEqual("CONNECT".utf8) else {
+      if target.starts(with: "http://".utf8) {
         throw HeadRefusal(405, at: 0, "Plain HTTP cannot be pinned: use https:// URLs, which arrive here as CONNECT.")
       }
       throw HeadRefusal(405, at: 0, "Only CONNECT is served here; plain HTTP cannot be pinned.")
     }
-    guard let text = String(validating: parts[1], as: UTF8.self), let authority = Authority(text) else {
+    guard let authority = Authority(utf8: target) else {
       throw HeadRefusal(
-        at: parts[1].startIndex, "The target has to be host:port, with a port from 1 to 65535 and IPv6 in brackets.")
+        at: target.startIndex, "The target has to be host:port, with a port from 1 to 65535 and IPv6 in brackets.")
     }
-    return authority
+    return (target, authority)
   }
 }
 
