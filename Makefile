@@ -20,7 +20,7 @@ TEST_NEEDS := openssl=openssl curl=curl wget=wget python3=python3 node=nodejs ng
   gnutls-serv=gnutls-bin java:17=openjdk-17-jdk-headless promtool=prometheus prlimit=util-linux
 BENCH_NEEDS := openssl=openssl curl=curl python3=python3 nginx=nginx-light
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS ?= connect-head client-hello server-flight encrypted-flight key-log policy envelope
+FUZZ_TARGETS ?= connect-head client-hello server-flight encrypted-flight key-log policy envelope pin-record
 # SwiftPM's own option leaves main to libFuzzer; of two sanitizers in two options swiftc takes the last, so both in one.
 FUZZ_BUILD := swift build -c release --product pinfold-fuzz --scratch-path .build/fuzz \
   --sanitize fuzzer -Xswiftc -sanitize=fuzzer,address -Xswiftc -DFUZZ

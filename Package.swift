@@ -92,7 +92,7 @@ let package = Package(
     tests("PinfoldCryptoTests", ["PinfoldModel", "PinfoldCrypto"]),
     tests("PinfoldTLSTests", ["PinfoldModel", "PinfoldWire", "PinfoldTLS"]),
     tests("DifferentialTests", ["PinfoldModel", "PinfoldWire", "PinfoldTLS", "COpenSSL"]),
-    tests("FuzzTests", ["PinfoldSupply", "pinfold-fuzz"]),
+    tests("FuzzTests", ["PinfoldModel", "PinfoldCrypto", "PinfoldSupply", "pinfold-fuzz"]),
     tests("PinfoldTLS13Tests", ["PinfoldModel", "PinfoldWire", "PinfoldTLS"]),
     tests("PinfoldLoopTests", ["PinfoldModel", "PinfoldLoop"]),
     tests("HTTPClientTests", ["PinfoldModel", "PinfoldLoop", "PinfoldTLS"], exclude: ["Servers"]),

@@ -14,6 +14,8 @@ enum FuzzTarget: String, CaseIterable, Sendable {
   case policy = "policy"
   /// A DSSE envelope.
   case envelope = "envelope"
+  /// What a pin service answers.
+  case pinRecord = "pin-record"
 
   /// Bytes one input may have. Longer ones are cut: what limits do is tested elsewhere, and short inputs find more.
   static let inputLimit = 16 * 1024
@@ -29,6 +31,7 @@ enum FuzzTarget: String, CaseIterable, Sendable {
     case .keyLog: try KeyLogTarget.run(bytes)
     case .policy: try PolicyTarget.run(bytes)
     case .envelope: try EnvelopeTarget.run(bytes)
+    case .pinRecord: try PinRecordTarget.run(bytes)
     }
   }
 }

@@ -12,6 +12,7 @@ struct Seeds {
   func write(to folder: String) throws {
     var inputs: [FuzzTarget: [String: [UInt8]]] = [
       .connectHead: Self.heads, .policy: Self.policies, .envelope: Self.envelopes, .keyLog: [:],
+      .pinRecord: PinRecordTarget.records,
     ]
     for name in try FileManager.default.contentsOfDirectory(atPath: handshakes) {
       guard let client = try? Corpus.read("\(handshakes)/\(name)/client.bin"),

@@ -42,7 +42,7 @@ extension FuzzTarget {
   fileprivate var isOfHandshakes: Bool {
     switch self {
     case .clientHello, .serverFlight, .encryptedFlight, .keyLog: true
-    case .connectHead, .policy, .envelope: false
+    case .connectHead, .policy, .envelope, .pinRecord: false
     }
   }
 }

@@ -1,3 +1,5 @@
+import PinfoldCrypto
+import PinfoldModel
 import PinfoldSupply
 import Testing
 
@@ -15,6 +17,24 @@ import Testing
     try EnvelopeTarget.run(EnvelopeTarget.signed(by: [key]))
     let other = Envelope.sign([1, 2, 3], type: EnvelopeTarget.type, keys: [key])
     #expect(throws: BrokenPromise.self) { try EnvelopeTarget.run(other) }
+  }
+
+  @Test("Records in each format are believed as they were signed, and not with a pin that is of no seed")
+  func pinRecords() throws {
+    let records = PinRecordTarget.records
+    #expect(Set(records.keys) == ["ed25519", "eddsa", "es256", "fingerprint", "claims"])
+    for (name, bytes) in records {
+      try PinRecordTarget.run(bytes)
+      let known = PinRecordTarget.pins[0]
+      let isSigned = name != "claims" && PinRecordTarget.isBelieved(bytes)
+      #expect(isSigned == (name != "claims"), "\(name)")
+      let changed = String(decoding: bytes, as: UTF8.self).replacing(known, with: String(known.reversed()))
+      #expect(!PinRecordTarget.isBelieved(Array(changed.utf8)) || changed.utf8.elementsEqual(bytes), "\(name)")
+    }
+    let other = try #require(EnvelopeTarget.key).sign(Array(String(repeating: "ab", count: 32).utf8))
+    let text =
+      "{\"domain\":\"lab.test\",\"fingerprint\":\"\(String(repeating: "ab", count: 32))\",\"signature\":\"\(Base64.encode(other))\",\"ttl\":600}"
+    #expect(throws: BrokenPromise.self) { try PinRecordTarget.run(Array(text.utf8)) }
   }
 
   @Test("Inputs are cut at the limit") func limit() throws {
