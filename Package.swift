@@ -101,7 +101,10 @@ let package = Package(
       ["PinfoldModel", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldTLS", "PinfoldSupply"]),
     tests(
       "PinfoldServerTests",
-      ["PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldLoop", "PinfoldTLS", "PinfoldServer"]),
+      [
+        "PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldTelemetry", "PinfoldConfig", "PinfoldCrypto",
+        "PinfoldLoop", "PinfoldTLS", "PinfoldServer",
+      ]),
     tests("ProjectTests", ["PinfoldModel"]),
     tests(
       "PinfoldCommandTests",

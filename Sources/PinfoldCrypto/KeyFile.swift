@@ -41,6 +41,24 @@ struct KeyFile {
     } catch { throw .file(error) }
   }
 
+  /// Reads a file, or makes it with a random secret when there is none.
+  func readOrCreate(_ path: String, warnings: inout [String]) throws(CryptoError) -> SecretBytes {
+    do throws(CryptoError) {
+      return try read(path, warnings: &warnings)
+    } catch {
+      guard case .file(let fault) = error, fault.isMissing else { throw error }
+    }
+    let fresh = try SecretBytes(randomCount: byteCount)
+    do throws(CryptoError) {
+      try create(path, secret: fresh)
+      return fresh
+    } catch {
+      // Another process was quicker: its key is the one.
+      guard case .file(let fault) = error, fault.isOccupied else { throw error }
+      return try read(path, warnings: &warnings)
+    }
+  }
+
   /// Reads a file, adding to `warnings` when its mode lets others in.
   func read(_ path: String, warnings: inout [String]) throws(CryptoError) -> SecretBytes {
     let opened = try open(path)

@@ -10,6 +10,8 @@ package struct KeyedHash: Sendable {
   package static let keyByteCount = Int(crypto_generichash_KEYBYTES)
   private static let pseudonymByteCount = 8
 
+  private static let file = KeyFile(kind: "pinfold-hash-key", byteCount: keyByteCount)
+
   private let key: SecretBytes
 
   /// A new random key, which ends with the process.
@@ -20,6 +22,14 @@ package struct KeyedHash: Sendable {
     guard key.count == Self.keyByteCount else { return nil }
     self.key = key
   }
+
+  /// Reads the key file, or makes it with a new key (mode 0600) when there is none. A file that cannot be read, or is
+  /// none of this kind, is an error and stays untouched.
+  package static func loadOrCreate(path: String, warnings: inout [String]) throws(CryptoError) -> KeyedHash {
+    KeyedHash(holding: try file.readOrCreate(path, warnings: &warnings))
+  }
+
+  private init(holding key: SecretBytes) { self.key = key }
 
   /// 32 bytes that stand for `bytes` under this key.
   package func digest(_ bytes: [UInt8]) -> Digest256 {

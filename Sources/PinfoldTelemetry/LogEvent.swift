@@ -92,7 +92,7 @@ package struct LogEvent: Sendable {
 }
 
 extension LogValue {
-  fileprivate func appendJSON(to output: inout [UInt8]) {
+  func appendJSON(to output: inout [UInt8]) {
     switch self {
     case .text(let text): LogText.appendJSON(text, to: &output)
     case .bytes(let bytes): LogText.appendJSON(LogText.spelled(bytes), to: &output)

@@ -88,14 +88,21 @@ import Testing
   }
 
   @Test(arguments: [
-    (#"audit: { file: "audit.jsonl" }"#, "audit.file"),
-    (#"access: { credentials_file: "users" }"#, "access.credentials_file"),
+    (#"access: { credentials_file: "users" }"#, "access.credentials_file")
   ])
   func `what run cannot honour, check does not pass over`(more: String, key: String) throws {
     try place.sign()
     let tool = try check(more)
     #expect(tool.status == .config)
     #expect(tool.errors.first?.contains("\(key): not available in version ") == true)
+  }
+
+  @Test func `an audit file without its directory is a mistake of the configuration`() throws {
+    try place.sign()
+    #expect(try check(#"audit: { file: "audit.jsonl" }"#).status == .good)
+    let tool = try check(#"audit: { file: "nowhere/audit.jsonl" }"#)
+    #expect(tool.status == .config)
+    #expect(tool.errors.first?.contains("audit.file: no such directory: \(place.scratch["nowhere"])") == true)
   }
 
   @Test func `every mistake of the file has its line`() throws {

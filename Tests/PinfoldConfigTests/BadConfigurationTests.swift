@@ -205,6 +205,16 @@ import Testing
       pinfold.json5:1:30: destinations.resolve["api.example.com"]: "api.example.com": expected a host with its port, such as "api.example.com:443"
       """),
     BadFile(
+      "audit-client-unknown",
+      """
+      pinfold.json5:1:20: audit.client: "adress" is not one of "hash", "address"; did you mean "address"?
+      """),
+    BadFile(
+      "audit-file-is-directory",
+      """
+      pinfold.json5:1:18: audit.file: expected a file, such as "audit.jsonl"
+      """),
+    BadFile(
       "retention-negative",
       """
       pinfold.json5:1:28: audit.retention_days: expected a whole number from 1 to 36500, found -90

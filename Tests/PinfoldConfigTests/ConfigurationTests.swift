@@ -114,6 +114,7 @@ import Testing
     #expect(configuration.instance.region == "EU")
     #expect(configuration.audit.file == "/etc/pinfold/audit.jsonl")
     #expect(configuration.audit.retentionDays == 7)
+    #expect(configuration.audit.client == .address)
     #expect(configuration.log.level == .warning)
     #expect(configuration.log.format == .json)
   }
@@ -188,6 +189,7 @@ import Testing
         "tls.probe_reuse_seconds: 5: within that time tunnels pass on an earlier tunnel's probe",
         "destinations.allow: hosts without pins may lead to 10.0.0.0/8",
         "destinations.resolve: xn--bcher-kva.example:443 is dialled at 127.0.0.1:8443, whatever DNS says",
+        #"audit.client: "address" writes the addresses of clients, which may be personal data"#,
         "pin_services[0].urls: http://10.0.0.1/v1/pins is fetched in the clear: whoever listens learns the hosts",
         "pin_services[0].allow_unbound_signatures: a signed fingerprint of one host can be replayed for another",
       ])

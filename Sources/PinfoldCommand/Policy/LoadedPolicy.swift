@@ -23,7 +23,9 @@ struct LoadedPolicy {
     var found: PolicyBundle?
     var lines: [String] = []
     do throws(FileErrors) {
-      try RulesLoader(path: file.path, environment: [:]).requireSupported(configuration)
+      let loader = RulesLoader(path: file.path, environment: [:])
+      try loader.requireSupported(configuration)
+      try loader.requirePlaces(configuration)
       if !configuration.policy.bundles.isEmpty {
         let source = try BundleSource(configuration.policy, file: file.path)
         try source.requireFiles()

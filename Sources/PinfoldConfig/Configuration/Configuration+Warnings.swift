@@ -40,6 +40,9 @@ extension Configuration {
       result.append(
         "access.clients admits clients beyond this machine, and no access.credentials_file asks who they are")
     }
+    if audit.file != nil, audit.client == .address {
+      result.append("audit.client: \"address\" writes the addresses of clients, which may be personal data")
+    }
     return result
   }
 

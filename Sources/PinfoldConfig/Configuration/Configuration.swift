@@ -185,9 +185,18 @@ package struct AuditSection: Sendable {
   /// Stem of the daily files; `nil`: off. Then how many days of them are kept.
   package var file: String?
   package var retentionDays = 90
+  package var client = Client.hash
 
   /// The defaults.
   package init() {}
+
+  /// How a record calls the client.
+  package enum Client: String, CaseIterable, Sendable {
+    /// By a pseudonym that only this installation can link to an address.
+    case hash
+    /// By its address.
+    case address
+  }
 }
 
 /// `log`

@@ -77,7 +77,10 @@ extension ConfigurationReader {
   func audit(_ reader: ObjectReader) -> AuditSection {
     var reader = reader
     var result = AuditSection()
-    result.file = reader.optional("file").flatMap(path)
+    let file = reader.optional("file")
+    result.file = file.flatMap(path)
+    if result.file?.hasSuffix("/") == true { file?.complain("expected a file, such as \"audit.jsonl\"") }
+    result.client = reader.field("client")?.choice(AuditSection.Client.self) ?? result.client
     result.retentionDays = reader.field("retention_days")?.integer(in: 1...36_500) ?? result.retentionDays
     reader.finish()
     return result

@@ -63,6 +63,6 @@ final class AdminSite: Sendable {
       tunnels: .init(active: services.tunnels.count, limit: rules.tunnelLimit),
       lastReload: history.last.map {
         .init(at: $0.at.text, result: $0.error == nil ? "success" : "failure", error: $0.error)
-      })
+      }, audit: services.audit.figures)
   }
 }

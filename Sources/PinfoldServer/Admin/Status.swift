@@ -38,6 +38,8 @@ struct Status: Encodable {
   let policy: Policy?
   let tunnels: Tunnels
   let lastReload: Reload?
+  /// Absent without `audit.file`.
+  var audit: AuditFigures?
 
   /// The JSON text, keys sorted.
   var json: [UInt8] {

@@ -18,6 +18,9 @@ struct StatusPage {
     if let reload = status.lastReload {
       rows.append(("Last reload", "\(reload.at): \(reload.error ?? reload.result)"))
     }
+    if let audit = status.audit {
+      rows.append(("Audit", "\(audit.written) written, \(audit.lost) lost" + (audit.error.map { ": \($0)" } ?? "")))
+    }
     let table = rows.map { "<tr><th>\(Self.escaped($0.0))</th><td>\(Self.escaped($0.1))</td></tr>\n" }.joined()
     let page = """
       <!doctype html>

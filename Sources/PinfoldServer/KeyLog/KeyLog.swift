@@ -13,7 +13,7 @@ final class KeyLog: Sendable {
   private struct State {
     var reader = KeyLogReader()
     var table = KeyLogTable()
-    var waiters: [[UInt8]: KeyLogWaiter] = [:]
+    var waiters: [[UInt8]: LoopWaiter<Void>] = [:]
   }
 
   private let state = Mutex(State())
@@ -21,14 +21,14 @@ final class KeyLog: Sendable {
   /// Takes what was written into the pipe, zeroing it, and wakes whoever waits for it.
   func receive(_ bytes: inout [UInt8]) {
     let woken = state.withLock { state in
-      var woken: [KeyLogWaiter] = []
+      var woken: [LoopWaiter<Void>] = []
       for line in state.reader.receive(&bytes) {
         state.table.insert(line, now: .now)
         if let waiter = state.waiters.removeValue(forKey: line.clientRandom) { woken.append(waiter) }
       }
       return woken
     }
-    for waiter in woken { waiter.loop.execute { waiter.wake() } }
+    for waiter in woken { waiter.wake(()) }
   }
 
   /// Drops what waited too long.
@@ -39,45 +39,17 @@ final class KeyLog: Sendable {
   /// What was logged for this handshake, waiting until `deadline` for a first line; empty when none came. Whoever asks
   /// owns the secrets from here on.
   func secrets(for clientRandom: [UInt8], on loop: EventLoop, until deadline: Deadline) async -> [SecretBytes] {
-    let waiter = KeyLogWaiter(loop: loop)
+    let waiter = LoopWaiter<Void>(loop: loop)
     let found = state.withLock { state in
       let found = state.table.take(clientRandom, now: .now)
       if found.isEmpty { state.waiters[clientRandom] = waiter }
       return found
     }
     guard found.isEmpty else { return found }
-    await waiter.wait(until: deadline)
+    _ = await waiter.wait(until: deadline)
     return state.withLock { state in
       state.waiters[clientRandom] = nil
       return state.table.take(clientRandom, now: .now)
     }
-  }
-}
-
-/// One tunnel's wait for its line.
-///
-/// `@unchecked Sendable`: touched on its loop's thread only; others hand `wake` over to it.
-@safe final class KeyLogWaiter: @unchecked Sendable {
-  let loop: EventLoop
-  private var isAwake = false
-  private var continuation: UnsafeContinuation<Void, Never>?
-
-  init(loop: EventLoop) { self.loop = loop }
-
-  /// Waits to be woken, at most until `deadline`.
-  func wait(until deadline: Deadline) async {
-    loop.preconditionOnLoop()
-    let timer = LoopTimer(loop: loop, after: deadline.duration(since: loop.now)) { [self] in wake() }
-    defer { timer.cancel() }
-    guard !isAwake else { return }
-    unsafe await withUnsafeContinuation { continuation in unsafe self.continuation = continuation }
-  }
-
-  /// Ends the wait.
-  func wake() {
-    loop.preconditionOnLoop()
-    isAwake = true
-    unsafe continuation?.resume()
-    unsafe continuation = nil
   }
 }

@@ -20,11 +20,14 @@ final class Reloader: Sendable {
     shard = services.metrics.makeShard()
     loaded = Mutex(first)
     say(first.report)
+    note(first)
     shard.policyReload(first.report?.isSuccess ?? true ? .success : .failure)
   }
 
   /// Reads everything anew. A mistake anywhere leaves everything as it was.
   func run() {
+    // Whoever moved the audit's file away asks for a new one, whatever becomes of the rules.
+    services.audit.reopen()
     let before = loaded.withLock { $0 }
     do throws(FileErrors) {
       let after = try loader.reload(after: before)
@@ -34,6 +37,11 @@ final class Reloader: Sendable {
       }
       loaded.withLock { $0 = after }
       services.take(after.rules)
+      note(after)
+      useAudit(after.rules.configuration)
+      services.audit.record(
+        AuditRecord(
+          .reload, [.init("result", .text("success")), .init("policy", .unsigned(after.rules.policy.version))]))
       shard.policyReload(.success)
       history.note(error: nil)
       services.log.write(
@@ -46,6 +54,7 @@ final class Reloader: Sendable {
   private func fail(_ text: String) {
     shard.policyReload(.failure)
     history.note(error: text)
+    services.audit.record(AuditRecord(.reload, [.init("result", .text("failure")), .init("error", .text(text))]))
     services.log.write(.error, "reload failed: everything stays as it was", [.init("error", .text(text))])
   }
 
@@ -56,8 +65,33 @@ final class Reloader: Sendable {
         .init("cause", .text(refusal.word)), .init("error", .text(refusal.description)),
       ]
       services.log.write(.error, "policy bundle refused", fields)
+      services.audit.record(
+        AuditRecord(
+          .policyRefused,
+          [.init("file", .text(refusal.file))] + fields + [
+            .init("policy", .unsigned(services.rules.current.policy.version))
+          ]))
     }
     for warning in report.warnings { services.log.write(.warning, "policy", [.init("warning", .text(warning))]) }
+  }
+
+  /// Has the audit remember a policy that came into force.
+  private func note(_ loaded: RulesLoader.Loaded) {
+    guard loaded.report?.outcome == .changed, let bundle = loaded.keeper?.inForce else { return }
+    services.audit.record(
+      AuditRecord(
+        .policyAccepted,
+        [
+          .init("file", .text(bundle.file)), .init("signers", .text(bundle.signers.joined(separator: " "))),
+          .init("digest", .text("sha256/\(bundle.payloadDigest.base64)")),
+          .init("expires", .text(bundle.document.expiresAt.text)), .init("policy", .unsigned(bundle.document.version)),
+        ]))
+  }
+
+  private func useAudit(_ configuration: Configuration) {
+    var warnings: [String] = []
+    services.audit.use(AuditSettings(configuration, warnings: &warnings))
+    for warning in warnings { services.log.write(.warning, "audit", [.init("warning", .text(warning))]) }
   }
 
   /// Keys that are read at start only.

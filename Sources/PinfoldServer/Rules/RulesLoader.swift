@@ -45,7 +45,6 @@ package struct RulesLoader: Sendable {
   package func requireSupported(_ configuration: Configuration) throws(FileErrors) {
     var keys: [String] = []
     if configuration.access.credentialsFile != nil { keys.append("access.credentials_file") }
-    if configuration.audit.file != nil { keys.append("audit.file") }
     if !configuration.pinServices.isEmpty { keys.append("pin_services") }
     guard !keys.isEmpty else { return }
     throw FileErrors(
@@ -55,6 +54,7 @@ package struct RulesLoader: Sendable {
 
   private func load(_ configuration: Configuration, previous: Loaded?) throws(FileErrors) -> Loaded {
     try requireSupported(configuration)
+    try requirePlaces(configuration)
     let authorities: TrustStore
     let digest = configuration.tls.caFile.flatMap { try? Data(contentsOf: URL(filePath: $0)) }.map {
       SHA256.digest(Array($0))

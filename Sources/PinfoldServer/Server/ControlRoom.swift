@@ -10,6 +10,8 @@ final class ControlRoom: @unchecked Sendable {
   private static let drainStep = Duration.milliseconds(50)
   /// How often secrets that nobody asked for are dropped.
   private static let expiryStep = Duration.seconds(5)
+  /// How often is looked whether the policy expired.
+  private static let policyStep = Duration.seconds(2)
   /// Time for cancelled tunnels to write their lines.
   private static let lastWords = Duration.seconds(2)
 
@@ -18,6 +20,8 @@ final class ControlRoom: @unchecked Sendable {
   private var drainTimer: LoopTimer?
   private var pipe: NamedPipe?
   private var expiry: LoopTimer?
+  private var policyTimer: LoopTimer?
+  private var policyWatch = PolicyWatch()
 
   init(loop: EventLoop) { self.loop = loop }
 
@@ -41,6 +45,13 @@ final class ControlRoom: @unchecked Sendable {
       throw .cannotOpenKeyLog(path: path, error)
     }
     expiry = LoopTimer(loop: loop, after: Self.expiryStep, every: Self.expiryStep) { keyLog.expire() }
+  }
+
+  /// Says it when the policy in force expires.
+  func watchPolicy(_ services: Services) {
+    policyTimer = LoopTimer(loop: loop, after: .zero, every: Self.policyStep) { [unowned self] in
+      policyWatch.look(services)
+    }
   }
 
   /// Waits until no tunnel is open, at most `limit`; then calls `cancel`, and `over` at the end in any case.

@@ -8,8 +8,8 @@ import Synchronization
 
 /// The running proxy: its workers, its control loop, its admin port.
 ///
-/// Threads: one per worker, one for control (admin port, drain), one for reloads, one for the log. Nothing is accepted
-/// before everything is bound.
+/// Threads: one per worker, one for control (admin port, drain), one for reloads, one for the audit, one for the
+/// log. Nothing is accepted before everything is bound.
 package final class Server: Sendable {
   private let services: Services
   private let workers: [Worker]
@@ -33,8 +33,9 @@ package final class Server: Sendable {
   package init(_ loader: RulesLoader, _ loaded: RulesLoader.Loaded, log: Logger) throws(StartError) {
     let configuration = loaded.rules.configuration
     let count = configuration.workers > 0 ? configuration.workers : ProcessInfo.processInfo.activeProcessorCount
+    let audit = try Self.audit(configuration, log)
     let services = Services(
-      rules: RulesInForce(loaded.rules), metrics: Metrics(), log: log,
+      rules: RulesInForce(loaded.rules), metrics: Metrics(), log: log, audit: audit,
       keyLog: configuration.tls.keyLog.map { _ in KeyLog() }, cache: Self.openCache(configuration, log: log))
     services.label(loaded.rules.policy)
     let history = ReloadHistory()
@@ -51,6 +52,7 @@ package final class Server: Sendable {
       services: services, history: history, workers: count, listen: listening.map(\.text), started: .now)
     admin = try control.serve(site, on: configuration.admin)
     if let path = configuration.tls.keyLog, let keyLog = services.keyLog { try control.read(keyLog, from: path) }
+    control.watchPolicy(services)
     services.ownListeners.add(listening + [admin])
     reloader = Reloader(loader, loaded, services: services, history: history)
     self.services = services
@@ -66,6 +68,17 @@ package final class Server: Sendable {
     logStart(loaded.rules)
   }
 
+  private static func audit(_ configuration: Configuration, _ log: Logger) throws(StartError) -> AuditTrail {
+    var warnings: [String] = []
+    let settings = AuditSettings(configuration, warnings: &warnings)
+    for warning in warnings { log.write(.warning, "audit", [.init("warning", .text(warning))]) }
+    do throws(IOError) {
+      return try AuditTrail(settings, log: log)
+    } catch {
+      throw .system(error)
+    }
+  }
+
   /// Says where it serves, under which policy (0: none), and how many tunnels fit.
   private func logStart(_ rules: Rules) {
     services.log.write(
@@ -75,6 +88,9 @@ package final class Server: Sendable {
         .init("admin", .text(admin.text)), .init("policy", .unsigned(rules.policy.version)),
         .init("tunnels", .integer(Int64(rules.tunnelLimit))),
       ])
+    services.audit.record(
+      AuditRecord(
+        .start, [.init("version", .text(Release.version)), .init("policy", .unsigned(rules.policy.version))]))
   }
 
   /// Every worker listens on every TCP address, the kernel spreads connections over them (SO_REUSEPORT); a UNIX socket
@@ -155,6 +171,8 @@ package final class Server: Sendable {
     for thread in threads { thread.stop() }
     reloadThread.stop()
     controlThread.stop()
+    services.audit.record(AuditRecord(.stop))
+    services.audit.finish()
     services.log.write(.info, "stopped")
     services.log.finish()
   }

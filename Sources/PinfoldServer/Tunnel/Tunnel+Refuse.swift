@@ -14,6 +14,7 @@ extension Tunnel {
     let detail = failure.reason.rawValue == reply.details ? "" : reply.details
     account.verdict = Verdict(failure.reason, detail: detail)
     worker.count(refusedBeforeTunnel: failure.reason)
+    await worker.audit.commit(account, on: worker.loop)
     await say(reply.bytes)
   }
 
@@ -22,6 +23,7 @@ extension Tunnel {
     account.verdict = refusal.verdict
     account.judged = worker.loop.now
     worker.count(account)
+    await worker.audit.commit(account, on: worker.loop)
     let alert = TLSAlert.fatal(TLSAlert.accessDenied, version: account.alertVersion)
     await say(refusal.alert.isEmpty ? alert : refusal.alert)
   }

@@ -47,6 +47,7 @@ struct Tunnel {
     account.verdict = admission.verdict
     account.judged = worker.loop.now
     worker.count(account)
+    worker.audit.record(account)
     return await relay(admission, rules, &account)
   }
 

@@ -12,6 +12,7 @@ final class Services: Sendable {
   let rules: RulesInForce
   let metrics: Metrics
   let log: Logger
+  let audit: AuditTrail
   let probes = ProbeClient()
   let probeReuse = ProbeReuse()
   let upstreams = UpstreamMemory()
@@ -30,10 +31,13 @@ final class Services: Sendable {
   private let rulePorts = Mutex<[String: UInt16]>([:])
   private let draining = Atomic<Bool>(false)
 
-  init(rules: RulesInForce, metrics: Metrics, log: Logger, keyLog: KeyLog?, cache: SealedCache? = nil) {
+  init(
+    rules: RulesInForce, metrics: Metrics, log: Logger, audit: AuditTrail, keyLog: KeyLog?, cache: SealedCache? = nil
+  ) {
     self.rules = rules
     self.metrics = metrics
     self.log = log
+    self.audit = audit
     self.keyLog = keyLog
     self.cache = cache
   }

@@ -31,6 +31,7 @@ final class Worker: @unchecked Sendable {
   var probes: ProbeClient { services.probes }
   var probeReuse: ProbeReuse { services.probeReuse }
   var ledger: ResumptionLedger { services.ledger }
+  var audit: AuditTrail { services.audit }
   var isDraining: Bool { services.isDraining }
 
   // MARK: Accepting
@@ -54,7 +55,11 @@ final class Worker: @unchecked Sendable {
 
   /// Answers a client for which there is no descriptor, from the one kept in reserve.
   private func turnAway(_ client: StreamSocket) {
-    let reply = ProxyReply(.tunnelLimit(retryAfterSeconds: 1))
+    let failure = TunnelFailure.tunnelLimit(retryAfterSeconds: 1)
+    var account = TunnelAccount(id: requestIDs.make(), client: client.peerAddress, started: loop.now)
+    account.verdict = Verdict(failure.reason, detail: "out of descriptors")
+    audit.record(account)
+    let reply = ProxyReply(failure)
     _ = try? client.trySend(reply.bytes.span)
     count(refusedBeforeTunnel: .limitReached)
     services.log.write(.warning, "out of descriptors: a client was turned away")

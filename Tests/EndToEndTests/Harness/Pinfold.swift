@@ -25,8 +25,9 @@ final class Pinfold: Sendable {
     try Command([binary] + arguments, input: input)
   }
 
-  /// Writes key, policy and configuration, starts, and waits until the admin port answers.
-  init(_ settings: Settings) throws {
+  /// Writes key, policy and configuration, starts, and waits until the admin port answers. `prepare` may put other files
+  /// beside them before the start.
+  init(_ settings: Settings, prepare: (Workspace) throws -> Void = { _ in }) throws {
     let workspace = try Workspace("run")
     self.workspace = workspace
     port = try FreePort.next()
@@ -36,6 +37,7 @@ final class Pinfold: Sendable {
     try workspace.write(
       "pinfold.json5", settings.configurationText(proxy: port, admin: admin, trustedKey: trustedKey))
     try Self.sign(settings, in: workspace)
+    try prepare(workspace)
     let limit = settings.descriptors.map { ["prlimit", "--nofile=\($0)"] } ?? []
     child = try Child(limit + [Self.binary, "run", "-c", workspace.path("pinfold.json5")])
     try Wait.untilTrue("pinfold on port \(admin)") {

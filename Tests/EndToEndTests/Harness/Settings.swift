@@ -23,6 +23,8 @@ struct Settings: Sendable {
   var workers = 2
   /// The root to trust; `nil` trusts the system's.
   var rootFile: String?
+  /// Members of `audit`, such as `file: "audit.jsonl"`.
+  var audit = ""
   /// Descriptors the process may have, as prlimit(1) reads it: a number, or `soft:hard`. `nil` leaves the limit alone.
   var descriptors: String?
 
@@ -74,7 +76,7 @@ struct Settings: Sendable {
                ca_file: \(Self.optional(rootFile)), key_log: \(Self.optional(keyLog)) },
         destinations: { resolve: { \(addresses) }, ports: [\(Self.list(ports))], allow: [\(Self.list(allow))] },
         access: { clients: [\(Self.list(clients))] },
-        limits: { \(limits) },
+        limits: { \(limits) }, audit: { \(audit) },
         log: { level: "info", format: "json" },
       }
       """
