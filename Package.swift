@@ -98,7 +98,7 @@ let package = Package(
     tests("HTTPClientTests", ["PinfoldModel", "PinfoldLoop", "PinfoldTLS"], exclude: ["Servers"]),
     tests(
       "PinfoldSupplyTests",
-      ["PinfoldModel", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldTLS", "PinfoldSupply"]),
+      ["PinfoldModel", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldTLS", "PinfoldLoop", "PinfoldSupply"]),
     tests(
       "PinfoldServerTests",
       [

@@ -59,6 +59,9 @@ package struct Decision: Sendable {
   package let policyVersion: UInt64
   /// The rule that speaks for the host, switched on or not.
   package var rule: RuleReference?
+  /// The domain of a pin service that speaks for the host, where `source` is `service`. Without pins supplied such a
+  /// decision blocks with `pins_unavailable`.
+  package var serviceDomain: RuleReference?
 
   /// The rule's pattern; `nil` when no rule speaks for the host.
   package var rulePattern: String? { rule?.pattern }

@@ -8,6 +8,9 @@ package struct LocalPolicy: Sendable {
   package var ports: Set<UInt16> = [443]
   /// `policy.builtin_pins`: exact hosts with pins.
   package var builtin = RuleTable.empty
+  /// `pin_services[].domains`: the hosts whose pins come from a service where no rule and no builtin pins name them. The
+  /// number of a rule tells which domain spoke; rules here have no pins.
+  package var serviceDomains = RuleTable.empty
   package var identity = InstanceIdentity()
 
   /// The defaults.

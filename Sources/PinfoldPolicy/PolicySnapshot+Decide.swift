@@ -122,6 +122,7 @@ extension PolicySnapshot {
 
   private func decideWithoutRule(_ decision: inout Decision, fallback: Fallback, trace: inout DecisionTrace) {
     if useBuiltin(&decision, fallback: fallback, trace: &trace) { return }
+    if useService(&decision, trace: &trace) { return }
     trace.note("unpinned hosts: \(local.unpinned.rawValue)")
     switch local.unpinned {
     case .block: decision.block(.unpinnedBlocked, source: .none)
@@ -147,6 +148,18 @@ extension PolicySnapshot {
     decision.state = .enforce
     decision.expiresAt = nil
     trace.note("inspect with \(builtin.pins.count) builtin pins of the configuration, enforce")
+    return true
+  }
+
+  /// Leaves the host to a pin service, with a rule's defaults: blocked until whoever asked supplies pins. `false` when no
+  /// service speaks for it.
+  private func useService(_ decision: inout Decision, trace: inout DecisionTrace) -> Bool {
+    guard let domain = local.serviceDomains.rule(for: decision.authority) else { return false }
+    adopt(RuleSettings(), port: domain.port, in: &decision)
+    decision.serviceDomain = domain
+    decision.expiresAt = nil
+    decision.block(.pinsUnavailable, source: .service)
+    trace.note("a pin service speaks for \(domain.pattern)")
     return true
   }
 

@@ -130,6 +130,16 @@ import Testing
       pinfold.json5:1:12: a number with a leading zero
       """),
     BadFile(
+      "pin-service-domain-port",
+      """
+      pinfold.json5:1:60: pin_services[0].domains[0]: a pin service speaks for hosts on every port: leave the port out
+      """),
+    BadFile(
+      "pin-service-domain-twice",
+      """
+      pinfold.json5:3:63: pin_services[1].domains[1]: *.example.com belongs to pin_services[0] already: a host has one service
+      """),
+    BadFile(
       "pin-service-lifetimes",
       """
       pinfold.json5:2:42: pin_services[0].max_ttl_seconds: expected at least min_ttl_seconds, which is 600

@@ -39,6 +39,11 @@ enum CheckCommand: Subcommand {
       "tls13: \(configuration.tls.tls13.rawValue)",
       "policy: \(loaded.bundle?.file ?? "none")",
     ]
+    for service in loaded.services.all {
+      let domains = service.section.domains.map(\.text).joined(separator: " ")
+      lines.append("pin_service: \(service.urls.map(\.origin).joined(separator: " ")) for \(domains)")
+      lines += service.keys.ids.map { "pin_service_keyid: \($0)" }
+    }
     if let bundle = loaded.bundle { lines += PolicySummary.lines(bundle.document, signers: bundle.signers) }
     return lines
   }

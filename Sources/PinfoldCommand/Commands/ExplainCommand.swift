@@ -9,7 +9,8 @@ enum ExplainCommand: Subcommand {
     operands: [OperandSyntax(name: "HOST[:PORT]", help: "as in a CONNECT line (default port: 443)")],
     details: """
       Prints "key: value" lines: host, rule, source, pins, expires, mode, tls13, and a line of steps for
-      each step of the decision. Nothing is connected to. The exit status is 1 when the host is blocked.
+      each step of the decision. Pins of a service are those of the cache: nothing is connected to. The
+      exit status is 1 when the host is blocked.
       """)
 
   static func run(_ arguments: Arguments, console: Console) throws(CommandFailure) -> ExitCode {
@@ -22,7 +23,8 @@ enum ExplainCommand: Subcommand {
     let file = try ConfigurationFile(arguments)
     let loaded = try LoadedPolicy(file)
     for refusal in loaded.refusals { console.complain("refused: \(refusal)") }
-    let (decision, steps) = loaded.snapshot.explain(authority, at: loaded.now)
+    var (decision, steps) = loaded.snapshot.explain(authority, at: loaded.now)
+    CachedPinLookup(file.configuration, loaded).amend(&decision, &steps)
     let report = DecisionReport(decision, steps: steps)
     for line in report.lines { console.line(line) }
     return report.isBlocked ? .failed : .good

@@ -12,6 +12,8 @@ struct LoadedPolicy {
   let bundle: PolicyBundle?
   /// One line for each bundle that would be refused.
   let refusals: [String]
+  /// The pin services of the configuration.
+  let services: PinServices
   /// The time that decisions are made at: the clock's, or a later one that has passed for certain.
   let now: Timestamp
 
@@ -23,6 +25,7 @@ struct LoadedPolicy {
     var found: PolicyBundle?
     var lines: [String] = []
     do throws(FileErrors) {
+      services = try PinServices(configuration, file: file.path)
       let loader = RulesLoader(path: file.path, environment: [:])
       try loader.requireSupported(configuration)
       try loader.requirePlaces(configuration)

@@ -9,6 +9,7 @@ extension Configuration {
     local.tls13 = tls.tls13
     local.ports = destinations.ports
     local.builtin = policy.builtinPins
+    local.serviceDomains = serviceDomains
     local.identity.deviceID = instance.id ?? deviceID
     local.identity.installID = installID
     local.identity.appVersion = instance.appVersion

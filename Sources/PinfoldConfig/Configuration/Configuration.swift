@@ -16,6 +16,10 @@ package struct Configuration: Sendable {
   package var cacheKeyFile: String?
   package var policy = PolicySection()
   package var pinServices: [PinServiceSection] = []
+  /// The domains of all pin services, a rule without pins for each, in the order of the file.
+  package var serviceDomains = RuleTable.empty
+  /// For each of them the service it belongs to, as an index of `pinServices`.
+  package var serviceOfDomain: [Int] = []
   package var tls = TLSSection()
   package var destinations = DestinationsSection()
   package var access = AccessSection()

@@ -20,7 +20,10 @@ struct ConfigurationReader {
     result.stateDirectory = root.field("state_dir").flatMap(path) ?? result.stateDirectory
     result.cacheKeyFile = root.optional("cache_key_file").flatMap(path)
     result.policy = policy(root.object("policy"))
-    result.pinServices = pinServices(root.field("pin_services"))
+    var domains = ServiceDomains()
+    result.pinServices = pinServices(root.field("pin_services"), &domains)
+    result.serviceOfDomain = domains.services
+    if !domains.services.isEmpty { result.serviceDomains = domains.builder.table() }
     result.tls = tls(root.object("tls"))
     result.destinations = destinations(root.object("destinations"))
     result.access = access(root.object("access"))
@@ -54,7 +57,7 @@ struct ConfigurationReader {
     field.elements("a list of CIDR blocks")?.compactMap { $0.parsed(Self.blockText) { AddressBlock($0) } }
   }
 
-  private func keys(_ field: Field) -> [Located]? {
+  func keys(_ field: Field) -> [Located]? {
     guard let elements = field.elements("a list of public keys") else { return nil }
     var known: Set<String> = []
     return elements.compactMap { element in
@@ -109,45 +112,5 @@ struct ConfigurationReader {
       }
     }
     return builder.table()
-  }
-
-  private func pinServices(_ field: Field?) -> [PinServiceSection] {
-    guard let elements = field?.elements("a list of pin services") else { return [] }
-    return elements.map { pinService(ObjectReader($0, path: $0.path, context: context), $0) }
-  }
-
-  private func pinService(_ reader: ObjectReader, _ field: Field) -> PinServiceSection {
-    var reader = reader
-    var result = PinServiceSection()
-    let wanted = "a URL such as \"https://pins.example.com/v1/pins\""
-    func need(_ key: String, _ isEmpty: Bool, _ what: String) {
-      if isEmpty { field.complain("\"\(key)\" is missing: \(what)") }
-    }
-    let urls = reader.field("urls")
-    result.urls =
-      urls?.elements("a list of URLs")?.compactMap { element in
-        element.parsed(wanted) { $0.hasPrefix("https://") || $0.hasPrefix("http://") ? $0 : nil }
-          .map(element.located)
-      } ?? []
-    need("urls", urls == nil, "where records are fetched")
-    let domains = reader.field("domains")
-    result.domains = domains?.elements("a list of host patterns")?.compactMap { $0.pattern() } ?? []
-    need("domains", domains == nil, "which hosts the service may speak for")
-    let keyField = reader.field("trusted_keys")
-    result.trustedKeys = keyField.flatMap(keys) ?? []
-    need("trusted_keys", keyField == nil, "whose signatures count")
-    for list in [urls, domains, keyField] {
-      if let list, case .array(let nodes) = list.node.value, nodes.isEmpty { list.complain("expected at least one") }
-    }
-    result.minTTLSeconds = reader.field("min_ttl_seconds")?.integer(in: 1...31_536_000) ?? result.minTTLSeconds
-    let maximum = reader.field("max_ttl_seconds")
-    result.maxTTLSeconds = maximum?.integer(in: 1...31_536_000) ?? max(result.maxTTLSeconds, result.minTTLSeconds)
-    if result.maxTTLSeconds < result.minTTLSeconds {
-      maximum?.complain("expected at least min_ttl_seconds, which is \(result.minTTLSeconds)")
-    }
-    result.allowUnboundSignatures = reader.field("allow_unbound_signatures")?.bool() ?? false
-    result.caFile = reader.optional("ca_file").flatMap(path)
-    reader.finish()
-    return result
   }
 }

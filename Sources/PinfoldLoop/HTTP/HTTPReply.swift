@@ -15,6 +15,13 @@ package struct HTTPReply: Hashable, Sendable {
   /// Whole, with any chunked coding taken off; at most as long as the caller allowed.
   package let body: [UInt8]
 
+  /// A reply as received, or as a test would have it.
+  package init(status: Int, fields: [Field], body: [UInt8]) {
+    self.status = status
+    self.fields = fields
+    self.body = body
+  }
+
   /// The first field of a name, in any spelling of it (RFC 9110 §5.1).
   package func field(_ name: String) -> String? {
     let wanted = name.lowercased()

@@ -44,12 +44,11 @@ final class AdminSite: Sendable {
   }
 
   private func scrape() -> Scrape {
-    let policy = services.rules.current.policy
-    let now = Timestamp.now
+    let rules = services.rules.current
     return Scrape(
       version: Release.version, process: ProcessFigures.sample(startSeconds: Double(started.milliseconds) / 1000),
-      policy: policy.document.map { PolicySample(version: $0.version, expiry: $0.expiresAt) },
-      host: { [services] host in services.sample(of: host, policy, at: now) })
+      policy: rules.policy.document.map { PolicySample(version: $0.version, expiry: $0.expiresAt) },
+      host: { [services] host in services.sample(of: host, rules) })
   }
 
   func status() -> Status {
@@ -63,6 +62,7 @@ final class AdminSite: Sendable {
       tunnels: .init(active: services.tunnels.count, limit: rules.tunnelLimit),
       lastReload: history.last.map {
         .init(at: $0.at.text, result: $0.error == nil ? "success" : "failure", error: $0.error)
-      }, audit: services.audit.figures)
+      }, pinServices: services.supply.standing(rules.pinServices), pinRecords: services.supply.recordCount,
+      audit: services.audit.figures)
   }
 }

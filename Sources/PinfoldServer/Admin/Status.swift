@@ -25,6 +25,20 @@ struct Status: Encodable {
     let error: String?
   }
 
+  struct Service: Encodable {
+    /// Without user, path and query.
+    let urls: [URL]
+    let domains: [String]
+  }
+
+  struct URL: Encodable {
+    let url: String
+    /// The label of `pinfold_pin_fetches_total`; absent before the first try.
+    let lastResult: String?
+    let lastAt: String?
+    let lastError: String?
+  }
+
   let version: String
   /// `serving`, `not_ready` or `draining`.
   let state: String
@@ -38,6 +52,9 @@ struct Status: Encodable {
   let policy: Policy?
   let tunnels: Tunnels
   let lastReload: Reload?
+  let pinServices: [Service]
+  /// Records of pin services in memory.
+  let pinRecords: Int
   /// Absent without `audit.file`.
   var audit: AuditFigures?
 

@@ -18,6 +18,10 @@ struct StatusPage {
     if let reload = status.lastReload {
       rows.append(("Last reload", "\(reload.at): \(reload.error ?? reload.result)"))
     }
+    for service in status.pinServices {
+      let tries = service.urls.map { "\($0.url): \($0.lastError ?? $0.lastResult ?? "not asked yet")" }
+      rows.append(("Pins of \(service.domains.joined(separator: ", "))", tries.joined(separator: "; ")))
+    }
     if let audit = status.audit {
       rows.append(("Audit", "\(audit.written) written, \(audit.lost) lost" + (audit.error.map { ": \($0)" } ?? "")))
     }

@@ -93,7 +93,7 @@ struct Inspection {
       finding = try await exchange(hello, &reader)
     }
     guard let finding else { throw Refusal(.internalError) }
-    var verdict = judgeWithRulesOfNow(finding.evidence, finding.method)
+    var verdict = try await judgeAsOfNow(finding.evidence, finding.method)
     if leavesEarly, finding.method == .probe { verdict.detail = "the upstream serves one connection at a time" }
     guard verdict.allows else { throw Refusal(verdict) }
     if isFullTLS13 { noteFullTLS13(finding) }
@@ -261,14 +261,5 @@ struct Inspection {
     let second = try await readHello(ClientHelloReader(after: first))
     if let refusal = first.refusal(ofSecond: second, after: retry) { throw Refusal(refusal, from: "client") }
     return second
-  }
-
-  // MARK: The verdict
-
-  /// Asks the decision; and asks anew if the rules changed while the handshake was under way.
-  func judgeWithRulesOfNow(_ evidence: Evidence, _ method: VerificationMethod) -> Verdict {
-    let current = worker.rules.current
-    guard current !== rules else { return decision.judge(evidence, method: method) }
-    return worker.services.decide(decision.authority, current).judge(evidence, method: method)
   }
 }

@@ -2,6 +2,7 @@ package import PinfoldConfig
 import PinfoldLoop
 package import PinfoldModel
 package import PinfoldPolicy
+package import PinfoldSupply
 package import PinfoldTLS
 
 /// Everything that is in force at one moment: configuration, policy, trusted authorities. Immutable; a reload makes
@@ -15,6 +16,8 @@ package final class Rules: Sendable {
   package let verifier: ChainVerifier
   /// SHA-256 of `tls.ca_file`; `nil` where the system's authorities are trusted.
   let authorities: Digest256?
+  /// The pin services of the configuration.
+  package let pinServices: PinServices
   let destinations: DestinationGuard
   let clients: ClientList
   /// Tunnels at a time over all workers.
@@ -26,9 +29,10 @@ package final class Rules: Sendable {
   /// Rules that trust `authorities` for chains, which were read from a file with this digest.
   package init(
     configuration: Configuration, policy: PolicySnapshot, trusting authorities: TrustStore, digest: Digest256? = nil,
-    clockFloor: Timestamp = Timestamp(seconds: 0)
+    pinServices: PinServices = .none, clockFloor: Timestamp = Timestamp(seconds: 0)
   ) {
     self.clockFloor = clockFloor
+    self.pinServices = pinServices
     self.configuration = configuration
     self.policy = policy
     self.authorities = digest
@@ -40,8 +44,11 @@ package final class Rules: Sendable {
 
   /// What the policy says of this authority now, for this user of the proxy.
   func decide(_ authority: Authority, user: String? = nil) -> Decision {
-    policy.decide(authority, at: max(.now, clockFloor), user: user)
+    policy.decide(authority, at: now, user: user)
   }
+
+  /// The time that decisions are made at: the clock's, or a later one that has passed for certain.
+  var now: Timestamp { max(.now, clockFloor) }
 
   /// `limits.tunnels`, or what the limit of open descriptors allows when each tunnel takes two and some are kept for
   /// everything else.

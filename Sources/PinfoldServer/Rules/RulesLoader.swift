@@ -45,7 +45,6 @@ package struct RulesLoader: Sendable {
   package func requireSupported(_ configuration: Configuration) throws(FileErrors) {
     var keys: [String] = []
     if configuration.access.credentialsFile != nil { keys.append("access.credentials_file") }
-    if !configuration.pinServices.isEmpty { keys.append("pin_services") }
     guard !keys.isEmpty else { return }
     throw FileErrors(
       file: path, keys.map { Complaint(at: nil, path: $0, "not available in version \(Release.version); leave it out") }
@@ -68,12 +67,14 @@ package struct RulesLoader: Sendable {
     } catch {
       throw FileErrors(file: path, [Complaint(at: nil, path: "tls.ca_file", error.description)])
     }
+    let services = try PinServices(configuration, file: path)
     let local = configuration.localPolicy()
     guard !configuration.policy.bundles.isEmpty else {
       let policy = PolicySnapshot(.notConfigured, local: local)
       return Loaded(
-        rules: Rules(configuration: configuration, policy: policy, trusting: authorities, digest: digest), keeper: nil,
-        report: nil)
+        rules: Rules(
+          configuration: configuration, policy: policy, trusting: authorities, digest: digest, pinServices: services),
+        keeper: nil, report: nil)
     }
     let source = try BundleSource(configuration.policy, file: path)
     var keeper: PolicyKeeper
@@ -88,7 +89,7 @@ package struct RulesLoader: Sendable {
     return Loaded(
       rules: Rules(
         configuration: configuration, policy: policy, trusting: authorities, digest: digest,
-        clockFloor: keeper.clockFloor),
+        pinServices: services, clockFloor: keeper.clockFloor),
       keeper: keeper, report: report)
   }
 }

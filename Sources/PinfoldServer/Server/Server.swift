@@ -8,8 +8,8 @@ import Synchronization
 
 /// The running proxy: its workers, its control loop, its admin port.
 ///
-/// Threads: one per worker, one for control (admin port, drain), one for reloads, one for the audit, one for the
-/// log. Nothing is accepted before everything is bound.
+/// Threads: one per worker, one for control (admin port, drain), one for reloads and the cache, one for fetched pins, one
+/// for the audit, one for the log. Nothing is accepted before everything is bound.
 package final class Server: Sendable {
   private let services: Services
   private let workers: [Worker]
@@ -17,6 +17,7 @@ package final class Server: Sendable {
   private let control: ControlRoom
   private let controlThread: LoopThread
   private let reloadThread: LoopThread
+  private let supplyThread: LoopThread
   private let reloader: Reloader
   private let stopped = Mutex<(isOver: Bool, tell: (@Sendable () -> Void)?)>((false, nil))
 
@@ -34,9 +35,21 @@ package final class Server: Sendable {
     let configuration = loaded.rules.configuration
     let count = configuration.workers > 0 ? configuration.workers : ProcessInfo.processInfo.activeProcessorCount
     let audit = try Self.audit(configuration, log)
+    let rules = RulesInForce(loaded.rules)
+    let metrics = Metrics()
+    let cache = Self.openCache(configuration, log: log)
+    let supply: PinSupply
+    let reloads: EventLoop
+    do {
+      reloads = try EventLoop()
+      supply = try PinSupply(
+        loop: try EventLoop(), diskLoop: reloads, cache: cache, rules: rules, metrics: metrics, log: log)
+    } catch {
+      throw .system(error)
+    }
     let services = Services(
-      rules: RulesInForce(loaded.rules), metrics: Metrics(), log: log, audit: audit,
-      keyLog: configuration.tls.keyLog.map { _ in KeyLog() }, cache: Self.openCache(configuration, log: log))
+      rules: rules, metrics: metrics, log: log, audit: audit,
+      keyLog: configuration.tls.keyLog.map { _ in KeyLog() }, cache: cache, supply: supply)
     services.label(loaded.rules.policy)
     let history = ReloadHistory()
     do {
@@ -61,7 +74,8 @@ package final class Server: Sendable {
         try LoopThread(name: "worker-\(number)", loop: worker.loop)
       }
       controlThread = try LoopThread(name: "control", loop: control.loop)
-      reloadThread = try LoopThread(name: "reload", loop: try EventLoop())
+      reloadThread = try LoopThread(name: "reload", loop: reloads)
+      supplyThread = try LoopThread(name: "supply", loop: supply.loop)
     } catch {
       throw .system(error)
     }
@@ -169,7 +183,9 @@ package final class Server: Sendable {
   /// Ends all threads. To be called once, after `whenStopped`, from a thread that is none of them.
   package func stop() {
     for thread in threads { thread.stop() }
+    supplyThread.stop()
     reloadThread.stop()
+    services.supply.finish()
     controlThread.stop()
     services.audit.record(AuditRecord(.stop))
     services.audit.finish()

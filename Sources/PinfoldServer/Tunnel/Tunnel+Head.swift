@@ -44,6 +44,13 @@ extension Tunnel {
     if worker.isDraining { throw .draining }
     if let peer = client.peerAddress, !rules.clients.allows(peer.address) { throw .clientDenied }
     if case .block(let reason) = decision.action { throw .policy(reason.allows ? .internalError : reason) }
+    try admit(asking: decision, rules)
+  }
+
+  /// What can be said of a tunnel before a pin service is asked because of it.
+  func admit(asking decision: Decision, _ rules: Rules) throws(TunnelFailure) {
+    if worker.isDraining { throw .draining }
+    if let peer = client.peerAddress, !rules.clients.allows(peer.address) { throw .clientDenied }
     guard decision.portAllowed else { throw .portDenied }
     guard worker.hasRoom(rules) else { throw .tunnelLimit(retryAfterSeconds: 1) }
   }

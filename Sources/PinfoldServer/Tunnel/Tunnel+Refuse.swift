@@ -12,7 +12,7 @@ extension Tunnel {
   func refuse(_ failure: TunnelFailure, _ account: inout TunnelAccount) async {
     let reply = ProxyReply(failure)
     let detail = failure.reason.rawValue == reply.details ? "" : reply.details
-    account.verdict = Verdict(failure.reason, detail: detail)
+    account.verdict = Verdict(failure.reason, detail: account.obstacle ?? detail)
     worker.count(refusedBeforeTunnel: failure.reason)
     await worker.audit.commit(account, on: worker.loop)
     await say(reply.bytes)

@@ -24,12 +24,11 @@ struct Tunnel {
     let rules = worker.rules.current
     guard let (request, early) = await readHead(&account) else { return false }
     account.authority = request.authority
-    let decision = worker.services.decide(request.authority, rules)
-    account.decision = decision
 
+    let decision: Decision
     let upstream: StreamSocket
     do throws(TunnelFailure) {
-      try admit(decision, rules)
+      decision = try await decide(request.authority, rules, &account)
       upstream = try await dial(decision, rules)
     } catch {
       await refuse(error, &account)

@@ -19,6 +19,8 @@ struct TunnelAccount: Sendable {
   var verdict = Verdict(.internalError)
   var up: UInt64 = 0
   var down: UInt64 = 0
+  /// What kept pins away, for the line of a refusal; the client is not told.
+  var obstacle: String?
   /// The record version an alert to this client has to have.
   var alertVersion = TLSVersion.tls12
   /// Whether the client left before it asked for anything: then there is nothing to account for.

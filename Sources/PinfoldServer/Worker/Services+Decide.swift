@@ -1,11 +1,29 @@
 import PinfoldModel
 import PinfoldPolicy
+import PinfoldSupply
 
 extension Services {
   /// What is to happen with a tunnel to this authority, asked now: the rules first, then whatever amends their decision.
   ///
   /// Answers at once, from memory. Asked again behind the handshake when something may have changed meanwhile.
-  func decide(_ authority: Authority, user: String? = nil, _ rules: Rules) -> Decision {
-    rules.decide(authority, user: user)
+  /// `isUse`: for a tunnel, and not only to show what would be decided.
+  func decide(_ authority: Authority, user: String? = nil, _ rules: Rules, isUse: Bool = true) -> Decision {
+    supplied(rules.decide(authority, user: user), rules, isUse: isUse)
+  }
+
+  /// A host that is left to a pin service gets the pins at hand; without any it stays blocked.
+  private func supplied(_ decision: Decision, _ rules: Rules, isUse: Bool) -> Decision {
+    guard let service = rules.pinService(for: decision),
+      case .fresh(let held) = supply.look(decision.authority.host, service, isUse: isUse)
+    else { return decision }
+    return decision.supplied(with: held.pins, from: .service, expiresAt: held.record.freshUntil)
+  }
+}
+
+extension Rules {
+  /// The service whose pins a decision stands on, or would if there were some.
+  func pinService(for decision: Decision) -> PinService? {
+    guard decision.source == .service else { return nil }
+    return decision.serviceDomain.flatMap(pinServices.service)
   }
 }

@@ -22,6 +22,8 @@ final class Services: Sendable {
   let keyLog: KeyLog?
   /// What survives a restart; `nil` when it cannot be opened. Its calls wait for the disk: none belongs on a worker.
   let cache: SealedCache?
+  /// Pins that services hand out.
+  let supply: PinSupply
   /// Drawn once per process; part of every request id.
   let processTag = UInt32.random(in: 0..<(1 << 20))
   /// Where this process listens, and the machine's own addresses: no tunnel leads back here.
@@ -32,7 +34,8 @@ final class Services: Sendable {
   private let draining = Atomic<Bool>(false)
 
   init(
-    rules: RulesInForce, metrics: Metrics, log: Logger, audit: AuditTrail, keyLog: KeyLog?, cache: SealedCache? = nil
+    rules: RulesInForce, metrics: Metrics, log: Logger, audit: AuditTrail, keyLog: KeyLog?, cache: SealedCache?,
+    supply: PinSupply
   ) {
     self.rules = rules
     self.metrics = metrics
@@ -40,13 +43,15 @@ final class Services: Sendable {
     self.audit = audit
     self.keyLog = keyLog
     self.cache = cache
+    self.supply = supply
   }
 
   /// What the gauges show of one labelled host. Pins are looked up for port 443, or for the port of the rule by which
   /// the host was seen.
-  func sample(of host: String, _ policy: PolicySnapshot, at now: Timestamp) -> HostSample? {
+  func sample(of host: String, _ rules: Rules) -> HostSample? {
     guard let name = HostName(host) else { return nil }
-    let decision = policy.decide(Authority(host: name, port: rulePorts.withLock { $0[host] } ?? 443), at: now)
+    let authority = Authority(host: name, port: rulePorts.withLock { $0[host] } ?? 443)
+    let decision = decide(authority, rules, isUse: false)
     guard decision.isPinned else { return nil }
     return HostSample(state: .init(rawValue: decision.state.rawValue), pinsExpiry: decision.expiresAt)
   }

@@ -55,6 +55,19 @@ package final class SealedCache: Sendable {
       directory: stateDirectory + "/cache", key: try SealingKey.loadOrCreate(path: path, warnings: &warnings))
   }
 
+  /// The cache of a state directory as it is, for those who only look: no key and no directory is made. `nil` where
+  /// there is no key yet.
+  package static func existing(stateDirectory: String, keyFile: String?) throws(CryptoError) -> SealedCache? {
+    var warnings: [String] = []
+    do throws(CryptoError) {
+      let key = try SealingKey(path: keyFile ?? stateDirectory + "/cache.key", warnings: &warnings)
+      return try SealedCache(directory: stateDirectory + "/cache", key: key)
+    } catch {
+      if case .file(let fault) = error, fault.isMissing { return nil }
+      throw error
+    }
+  }
+
   // MARK: One record
 
   /// The contents of a record; `nil` where there is none. Throws `unreadable` or `broken`.

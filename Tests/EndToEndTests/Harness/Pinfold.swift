@@ -25,11 +25,14 @@ final class Pinfold: Sendable {
     try Command([binary] + arguments, input: input)
   }
 
-  /// Writes key, policy and configuration, starts, and waits until the admin port answers. `prepare` may put other files
-  /// beside them before the start.
-  init(_ settings: Settings, prepare: (Workspace) throws -> Void = { _ in }) throws {
-    let workspace = try Workspace("run")
+  /// Writes key, policy and configuration, starts, and waits until the admin port answers. With the workspace of one
+  /// that has ended it goes on from that one's state. `prepare` may put other files beside them before the start.
+  init(
+    _ settings: Settings, in before: Workspace? = nil, prepare: (Workspace) throws -> Void = { _ in }
+  ) throws {
+    let workspace = try before ?? Workspace("run")
     self.workspace = workspace
+    try? FileManager.default.removeItem(atPath: workspace.path("key"))
     port = try FreePort.next()
     admin = try FreePort.next()
     trustedKey = try Command.output([Self.binary, "keygen", "-o", workspace.path("key")])

@@ -7,6 +7,8 @@ struct Settings: Sendable {
   var version = 1
   var issuedAt = "2020-01-01T00:00:00Z"
   var expiresAt = "2045-01-01T00:00:00Z"
+  /// Elements of `pin_services`, as `PinService.section` writes them.
+  var services: [String] = []
   /// `host:port` to a port of 127.0.0.1.
   var resolve: [String: UInt16] = [:]
   var ports: [UInt16] = [443]
@@ -45,6 +47,15 @@ struct Settings: Sendable {
     return copy
   }
 
+  /// No rule, and this host at a port of 127.0.0.1: its pins come from a service.
+  static func supplied(_ services: String..., port: UInt16, host: String = "api.pinfold.test") throws -> Settings {
+    var settings = Settings()
+    settings.services = services
+    settings.resolve["\(host):443"] = port
+    settings.rootFile = try Certificates.shared().rootFile
+    return settings
+  }
+
   private static func list(_ values: [some Any]) -> String {
     values.map { $0 is String ? "\"\($0)\"" : "\($0)" }.joined(separator: ", ")
   }
@@ -72,6 +83,7 @@ struct Settings: Sendable {
       {
         listen: ["127.0.0.1:\(proxy)"], admin: "127.0.0.1:\(admin)", workers: \(workers), state_dir: "state",
         policy: { bundles: ["policy.signed.json"], trusted_keys: ["\(trustedKey)"], unpinned: "\(unpinned)" },
+        pin_services: [\(services.joined(separator: ", "))],
         tls: { tls13: "\(tls13)", resumption: "\(resumption)", psk_declined: "\(pskDeclined)",
                ca_file: \(Self.optional(rootFile)), key_log: \(Self.optional(keyLog)) },
         destinations: { resolve: { \(addresses) }, ports: [\(Self.list(ports))], allow: [\(Self.list(allow))] },

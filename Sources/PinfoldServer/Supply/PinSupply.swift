@@ -1,0 +1,238 @@
+import PinfoldConfig
+import PinfoldLoop
+import PinfoldModel
+import PinfoldPolicy
+import PinfoldSupply
+import PinfoldTelemetry
+import Synchronization
+
+/// Pins from services, for all workers: asked from memory at once, fetched on a thread of its own.
+///
+/// `@unchecked Sendable`: `client`, `active`, `queue` and `timer` are touched on the supply loop's thread only, which
+/// every door checks; everything else is immutable or behind a mutex.
+final class PinSupply: @unchecked Sendable {
+  /// How often is looked for records near their end.
+  private static let step = Duration.seconds(1)
+  /// Fetches at a time; what comes beyond them waits for its turn.
+  private static let fetchLimit = 32
+  /// A waiting tunnel gives up when a fetch that began with it must be over.
+  private static let patience = PinFetcher.duration + .seconds(1)
+
+  struct State {
+    var keeper = PinKeeper()
+    var waiters: [HostName: [ObjectIdentifier: LoopWaiter<Void>]] = [:]
+    /// How the last try at each URL's origin ended.
+    var tries: [String: PinServiceTry] = [:]
+  }
+
+  /// One host's turn.
+  private struct Errand {
+    let host: HostName
+    let service: PinService
+    /// Whether a fresh record of the cache ends it.
+    let acceptsCache: Bool
+    let began: Deadline
+  }
+
+  let state = Mutex(State())
+  let rules: RulesInForce
+  let log: Logger
+  private let metrics: Metrics
+  private let records: PinRecordStore
+  private let client: HTTPClient
+  /// Where fetches run.
+  let loop: EventLoop
+  private var active = 0
+  private var queue: [Errand] = []
+  private var timer: LoopTimer?
+
+  /// A supply whose fetches run on `loop`, which has to be the calling thread's still. Cache writes run on `diskLoop`.
+  init(
+    loop: EventLoop, diskLoop: EventLoop, cache: SealedCache?, rules: RulesInForce, metrics: Metrics, log: Logger
+  ) throws(IOError) {
+    self.loop = loop
+    self.rules = rules
+    self.metrics = metrics
+    self.log = log
+    records = PinRecordStore(cache: cache, loop: diskLoop, log: log)
+    client = HTTPClient(loop: loop, resolver: try Resolver(loop: loop))
+    timer = LoopTimer(loop: loop, after: Self.step, every: Self.step) { [unowned self] in self.refreshDue() }
+  }
+
+  /// Both clocks, now.
+  private var moment: PinMoment { PinMoment(wall: rules.current.now, steady: Deadline.now.nanoseconds) }
+
+  // MARK: Asked by tunnels
+
+  /// The pins at hand for a host of this service; never waits.
+  func look(_ host: HostName, _ service: PinService, isUse: Bool = true) -> PinKeeper.Finding {
+    let moment = moment
+    return state.withLock { $0.keeper.look(host, service, at: moment, isUse: isUse) }
+  }
+
+  /// Has the pins of a host fetched that has none at hand, and waits for the end of it: `nil` when there are some now.
+  /// Tunnels to one host wait for one fetch.
+  func fetch(_ host: HostName, _ service: PinService, on loop: EventLoop) async -> PinFetchFailure? {
+    let moment = moment
+    let waiter = LoopWaiter<Void>(loop: loop)
+    let demand: PinKeeper.Demand? = state.withLock { state in
+      if case .fresh = state.keeper.look(host, service, at: moment) { return nil }
+      let demand = state.keeper.demand(host, service, at: moment)
+      if case .failed = demand { return demand }
+      state.waiters[host, default: [:]][ObjectIdentifier(waiter)] = waiter
+      return demand
+    }
+    switch demand {
+    case nil: return nil
+    case .failed(let failure): return failure
+    case .fetch: begin(host, service, acceptsCache: true)
+    case .join: break
+    }
+    await wait(waiter, host, until: loop.deadline(after: Self.patience))
+    let later = self.moment
+    return state.withLock { state in
+      if case .fresh = state.keeper.look(host, service, at: later, isUse: false) { return nil }
+      return state.keeper.failure(of: host) ?? PinFetchFailure(.busy, at: service.label)
+    }
+  }
+
+  /// Has the pins of a host fetched anew that did not match, unless that was done a moment ago, and waits for it. What
+  /// comes of it is for the caller to look up: pins, the same ones, or none.
+  func refresh(
+    afterMismatchOf host: HostName, _ service: PinService, on loop: EventLoop, until deadline: Deadline
+  ) async {
+    let moment = moment
+    let waiter = LoopWaiter<Void>(loop: loop)
+    let demand: PinKeeper.Demand? = state.withLock { state in
+      let demand = state.keeper.demand(afterMismatchOf: host, at: moment)
+      if demand != nil { state.waiters[host, default: [:]][ObjectIdentifier(waiter)] = waiter }
+      return demand
+    }
+    guard let demand else { return }
+    if demand == .fetch { begin(host, service, acceptsCache: false) }
+    await wait(waiter, host, until: min(deadline, loop.deadline(after: Self.patience)))
+  }
+
+  private func wait(_ waiter: LoopWaiter<Void>, _ host: HostName, until deadline: Deadline) async {
+    _ = await waiter.wait(until: deadline)
+    state.withLock { $0.waiters[host]?[ObjectIdentifier(waiter)] = nil }
+  }
+
+  private func begin(_ host: HostName, _ service: PinService, acceptsCache: Bool) {
+    let errand = Errand(host: host, service: service, acceptsCache: acceptsCache, began: .now)
+    loop.execute { [self] in start(errand) }
+  }
+
+  /// Keeps in the cache what was not written yet. To be called once, when the loops' threads have ended.
+  func finish() { records.flush() }
+
+  // MARK: On the supply loop
+
+  private func refreshDue() {
+    loop.preconditionOnLoop()
+    let moment = moment
+    let room = Self.fetchLimit - active - queue.count
+    guard room > 0 else { return }
+    let services = rules.current.pinServices
+    for host in state.withLock({ $0.keeper.due(at: moment, atMost: room) }) {
+      if let service = services.service(for: host) {
+        start(Errand(host: host, service: service, acceptsCache: false, began: .now))
+      } else {
+        state.withLock { $0.keeper.drop(host) }
+      }
+    }
+  }
+
+  private func start(_ errand: Errand) {
+    loop.preconditionOnLoop()
+    guard active < Self.fetchLimit else { return queue.append(errand) }
+    active += 1
+    loop.spawn { [self] in
+      await run(errand)
+      active -= 1
+      if !queue.isEmpty { start(queue.removeFirst()) }
+    }
+  }
+
+  private func run(_ errand: Errand) async {
+    defer { land(errand.host) }
+    // Whoever waited for this one is gone.
+    guard Deadline.now.duration(since: errand.began) < PinFetcher.duration else {
+      return fail(errand, PinFetchFailure(.busy, at: errand.service.label))
+    }
+    load(errand)
+    if errand.acceptsCache, case .fresh = look(errand.host, errand.service, isUse: false) { return }
+    let result = await PinFetcher(transport: client).fetch(
+      errand.host, errand.service, now: { (rules.current.now, .now) },
+      objection: { record in state.withLock { $0.keeper.objection(to: record, errand.service) } },
+      note: { note($0, $1) })
+    switch result {
+    case .success(let held): store(errand, held)
+    case .failure(let failure): fail(errand, failure)
+    }
+  }
+
+  /// Takes from the cache what memory does not have: records, or at least how new they were.
+  private func load(_ errand: Errand) {
+    for pattern in PinKeeper.patterns(for: errand.host) {
+      guard !state.withLock({ $0.keeper.knows(pattern) }), let cached = records.read(pattern) else { continue }
+      let moment = moment
+      let refusal = state.withLock {
+        $0.keeper.load(cached, pattern, for: errand.host, errand.service, at: moment, jitter: .random(in: 0..<1))
+      }
+      if let refusal {
+        log.write(
+          .info, "cached pins not used",
+          [
+            .init("domain", .text(pattern.text)), .init("step", .text(refusal.step)),
+            .init("error", .text(refusal.description)),
+          ])
+      }
+    }
+  }
+
+  private func store(_ errand: Errand, _ held: HeldPins) {
+    let moment = moment
+    let cached = state.withLock {
+      $0.keeper.store(held, for: errand.host, errand.service, at: moment, jitter: .random(in: 0..<1))
+    }
+    if let cached { records.write(cached, held.record.domain) }
+    log.write(
+      .info, "pins fetched",
+      [
+        .init("host", .text(errand.host.text)), .init("service", .text(errand.service.label)),
+        .init("domain", .text(held.record.domain.text)), .init("pins", .integer(Int64(held.pins.count))),
+        .init("created", .text(held.record.created.text)), .init("expires", .text(held.record.freshUntil.text)),
+      ])
+  }
+
+  private func fail(_ errand: Errand, _ failure: PinFetchFailure) {
+    let moment = moment
+    let isAtHand = state.withLock { state in
+      state.keeper.fail(errand.host, failure, at: moment)
+      guard case .fresh = state.keeper.look(errand.host, errand.service, at: moment, isUse: false) else { return false }
+      return true
+    }
+    log.write(
+      .warning, "pins not fetched",
+      [
+        .init("host", .text(errand.host.text)), .init("service", .text(errand.service.label)),
+        .init("step", .text(failure.step)), .init("error", .text(failure.description)),
+        .init("at_hand", .flag(isAtHand)),
+      ])
+  }
+
+  /// Ends a host's turn and wakes whoever waited for it.
+  private func land(_ host: HostName) {
+    let waiters = state.withLock { state in
+      state.keeper.drop(host)
+      return state.waiters.removeValue(forKey: host)
+    }
+    for waiter in (waiters ?? [:]).values { waiter.wake(()) }
+  }
+
+  private func note(_ url: HTTPURL, _ attempt: PinFetcher.Attempt) {
+    metrics.pinFetch(service: url.origin, PinFetchResult(attempt))
+    state.withLock { $0.tries[url.origin] = PinServiceTry(attempt, at: .now) }
+  }
+}

@@ -1,0 +1,41 @@
+import PinfoldLoop
+import PinfoldModel
+import PinfoldPolicy
+import PinfoldSupply
+import PinfoldTelemetry
+import PinfoldWire
+
+extension Tunnel {
+  /// The decision for this tunnel. Where its pins come from a service and none are at hand, it waits until they were
+  /// fetched or could not be: the first tunnel to a host waits, all others find them in memory.
+  ///
+  /// Whoever is not served here, or asks for a port that is not opened, makes nobody fetch anything.
+  func decide(
+    _ authority: Authority, _ rules: Rules, _ account: inout TunnelAccount
+  ) async throws(TunnelFailure) -> Decision {
+    let decision = worker.services.decide(authority, rules)
+    account.decision = decision
+    guard let service = rules.pinService(for: decision) else {
+      try admit(decision, rules)
+      return decision
+    }
+    guard decision.action == .block(.pinsUnavailable) else {
+      worker.shard.cache(.hit)
+      try admit(decision, rules)
+      return decision
+    }
+    try admit(asking: decision, rules)
+    if case .stale = worker.services.supply.look(authority.host, service, isUse: false) {
+      worker.shard.cache(.stale)
+    } else {
+      worker.shard.cache(.miss)
+    }
+    let failure = await worker.services.supply.fetch(authority.host, service, on: worker.loop)
+    // What was in force when it began may be over.
+    let supplied = worker.services.decide(authority, rules)
+    account.decision = supplied
+    account.obstacle = failure.map { "\($0.step): \($0.description)" }
+    try admit(supplied, rules)
+    return supplied
+  }
+}

@@ -1,0 +1,36 @@
+package import PinfoldModel
+
+extension PinKeeper {
+  /// Share of its lifetime after which a record is refreshed: between these two, drawn for each, so that many hosts or
+  /// many proxies that began together do not ask together.
+  private static let refreshShare = 0.75...0.9
+  /// Seconds between two tries to refresh a record, at least. They grow with the time that is left, an eighth of it each:
+  /// some 65 tries in a day.
+  private static let retrySeconds: Int64 = 1
+
+  /// When a record is refreshed ahead of its end. `jitter` is 0 ..< 1.
+  static func refreshTime(_ held: HeldPins, jitter: Double) -> Timestamp {
+    let lifetime = Double(held.record.freshUntil.seconds - held.received.seconds)
+    let width = refreshShare.upperBound - refreshShare.lowerBound
+    let share = refreshShare.lowerBound + width * min(max(jitter, 0), 1)
+    return Timestamp(seconds: held.received.seconds + max(1, Int64((lifetime * share).rounded(.down))))
+  }
+
+  /// The hosts whose records are near their end and in use, at most `count`; each is in flight from now on. Until an
+  /// answer is there the pins at hand are used; a try that fails is made again before they end.
+  package mutating func due(at moment: PinMoment, atMost count: Int) -> [HostName] {
+    var hosts: [HostName] = []
+    for (pattern, entry) in entries where entry.isUsed && entry.refreshAt <= moment.wall {
+      guard hosts.count < count, flights.count < limits.flights else { break }
+      guard let held = entry.held, held.isFresh(at: moment.wall), !flights.contains(entry.lastHost) else { continue }
+      let left = held.record.freshUntil.seconds - moment.wall.seconds
+      entries[pattern]?.refreshAt = Timestamp(seconds: moment.wall.seconds + max(Self.retrySeconds, left / 8))
+      flights.insert(entry.lastHost)
+      hosts.append(entry.lastHost)
+    }
+    return hosts
+  }
+
+  /// A host that was due is of no service any more.
+  package mutating func drop(_ host: HostName) { flights.remove(host) }
+}

@@ -1,0 +1,250 @@
+package import PinfoldModel
+package import PinfoldPolicy
+
+/// What is known of the pins that services hand out, and what has to be done about it. A machine without clock, sockets
+/// or disk: time comes in with each event, and its answers say what to fetch.
+///
+/// A host is in one of these states, each with those that follow it:
+/// - unknown: asked for → fetching
+/// - fetching: record → fresh; failure → failed, or as before where a fresh record is at hand
+/// - fresh: time → due or stale; mismatch → fetching, fresh meanwhile
+/// - due (fresh, used, near its end): → fetching, fresh meanwhile
+/// - stale: asked for → fetching
+/// - failed: some seconds later → unknown
+///
+/// Nothing here allows anything: what it hands out are verified pins, or a reason why there are none.
+package struct PinKeeper: Sendable {
+  /// The bounds of its memory, and how long it waits.
+  package struct Limits: Sendable {
+    /// Records at hand. Beyond it an eighth of them, least recently used, is forgotten; the cache on disk still has them.
+    package var records = 10_000
+    /// Bytes of these records: 10,000 usual ones have 6 MB, 10,000 of the largest would have 655 MB.
+    package var bytes = 32 << 20
+    /// Hosts with a failure in memory.
+    package var failures = 4096
+    /// Hosts being fetched or waiting for their turn.
+    package var flights = 1024
+    /// For so long a failed host is not asked for again, in nanoseconds: long enough to protect a service that is down,
+    /// short enough for a person who waits.
+    package var failureNanoseconds: UInt64 = 5_000_000_000
+    /// From the start of a refresh because of a mismatch to the next one of this host, in nanoseconds.
+    package var mismatchNanoseconds: UInt64 = 10_000_000_000
+
+    /// The limits in service.
+    package init() {}
+  }
+
+  /// What is at hand for a host.
+  package enum Finding: Sendable {
+    /// Pins that may be used.
+    case fresh(HeldPins)
+    /// Pins whose time is over since then.
+    case stale(Timestamp)
+    /// Nothing.
+    case unknown
+  }
+
+  /// What to do for a tunnel that has no pins.
+  package enum Demand: Equatable, Sendable {
+    /// Fetch; the answer goes to `store` or `fail`.
+    case fetch
+    /// Somebody fetches already.
+    case join
+    /// It failed a moment ago.
+    case failed(PinFetchFailure)
+  }
+
+  struct Entry {
+    var held: HeldPins?
+    var mark: PinMark
+    /// Grows with each use of anything.
+    var lastUsed: UInt64
+    /// The host that was looked up last: a refresh asks for it.
+    var lastHost: HostName
+    /// Whether it was used since it came; what nobody uses is not refreshed.
+    var isUsed: Bool
+    var refreshAt: Timestamp
+  }
+
+  let limits: Limits
+  var entries: [HostPattern: Entry] = [:]
+  private var failures: [HostName: (failure: PinFetchFailure, until: UInt64)] = [:]
+  var flights: Set<HostName> = []
+  private var mismatches: [HostName: UInt64] = [:]
+  private var byteCount = 0
+  private var tick: UInt64 = 0
+
+  /// A keeper that knows nothing yet.
+  package init(limits: Limits = Limits()) { self.limits = limits }
+
+  /// Records at hand, stale ones included.
+  package var count: Int { entries.values.count { $0.held != nil } }
+
+  // MARK: Looking up
+
+  /// The pins for a host of this service. `isUse`: for a tunnel, and not only to show them.
+  package mutating func look(
+    _ host: HostName, _ service: PinService, at moment: PinMoment, isUse: Bool = true
+  ) -> Finding {
+    var stale: Timestamp?
+    for pattern in Self.patterns(for: host) {
+      guard let entry = entries[pattern], let held = entry.held else { continue }
+      guard let believed = believed(held, pattern, host, service, at: moment.wall) else { continue }
+      guard believed.isFresh(at: moment.wall) else {
+        stale = stale ?? believed.record.freshUntil
+        continue
+      }
+      if isUse {
+        tick += 1
+        entries[pattern]?.lastUsed = tick
+        entries[pattern]?.lastHost = host
+        entries[pattern]?.isUsed = true
+      }
+      return .fresh(believed)
+    }
+    return stale.map { .stale($0) } ?? .unknown
+  }
+
+  /// The domains of records that can speak for a host, the narrowest first.
+  package static func patterns(for host: HostName) -> [HostPattern] {
+    var result: [HostPattern] = []
+    func add(_ reach: HostPattern.Reach, _ host: HostName) {
+      if let pattern = HostPattern(reach: reach, host: host) { result.append(pattern) }
+    }
+    add(.exact, host)
+    guard case .name(let name) = host else { return result }
+    var rest = name[...]
+    add(.anyDepth, host)
+    while let dot = rest.firstIndex(of: ".") {
+      rest = rest[rest.index(after: dot)...]
+      let parent = HostName.name(String(rest))
+      if result.count == 2 { result.insert(HostPattern(reach: .oneLabel, host: parent) ?? result[0], at: 1) }
+      add(.anyDepth, parent)
+    }
+    return result
+  }
+
+  /// What is held, if this service stands for it: a record that came under another trust (another configuration, another
+  /// service) has to verify under this one first.
+  private mutating func believed(
+    _ held: HeldPins, _ pattern: HostPattern, _ host: HostName, _ service: PinService, at now: Timestamp
+  ) -> HeldPins? {
+    guard held.trust != service.trust else { return held }
+    guard let record = try? service.record(held.bytes, for: host, at: now, received: held.received),
+      record.domain == pattern
+    else { return nil }
+    let again = HeldPins(record, bytes: held.bytes, received: held.received, trust: service.trust)
+    entries[pattern]?.held = again
+    return again
+  }
+
+  // MARK: Fetching
+
+  /// What to do for a tunnel to a host without pins at hand.
+  package mutating func demand(_ host: HostName, _ service: PinService, at moment: PinMoment) -> Demand {
+    if flights.contains(host) { return .join }
+    if let (failure, until) = failures[host] {
+      if moment.steady < until { return .failed(failure) }
+      failures[host] = nil
+    }
+    guard flights.count < limits.flights else { return .failed(PinFetchFailure(.busy, at: service.label)) }
+    flights.insert(host)
+    return .fetch
+  }
+
+  /// What to do after a pin of a host did not match: `fetch` and `join` as for `demand`; `nil` when this host was
+  /// refreshed for that reason a moment ago.
+  package mutating func demand(afterMismatchOf host: HostName, at moment: PinMoment) -> Demand? {
+    if flights.contains(host) { return .join }
+    if let last = mismatches[host], moment.steady < last &+ limits.mismatchNanoseconds { return nil }
+    guard flights.count < limits.flights else { return nil }
+    if mismatches.count >= limits.records {
+      mismatches = mismatches.filter { moment.steady < $0.value &+ limits.mismatchNanoseconds }
+      guard mismatches.count < limits.records else { return nil }
+    }
+    mismatches[host] = moment.steady
+    flights.insert(host)
+    return .fetch
+  }
+
+  /// Why a record just verified is not taken: an older one than was accepted before. `nil` when it may be taken.
+  package func objection(to record: PinRecord, _ service: PinService) -> PinFetchFault? {
+    guard let mark = entries[record.domain]?.mark, service.keys.ids.contains(mark.keyID), record.created < mark.created
+    else { return nil }
+    return .rollback(created: record.created, highest: mark.created)
+  }
+
+  /// Takes a record that was fetched for a host and had no objection. `jitter`, 0 ..< 1, spreads its refresh. Returns
+  /// what the cache should keep; `nil` when another host's fetch brought a newer record of this domain meanwhile.
+  package mutating func store(
+    _ held: HeldPins, for host: HostName, _ service: PinService, at moment: PinMoment, jitter: Double
+  ) -> CachedPins? {
+    flights.remove(host)
+    failures[host] = nil
+    guard objection(to: held.record, service) == nil else { return nil }
+    let mark = PinMark(created: held.record.created, keyID: held.record.keyID)
+    put(
+      Entry(
+        held: held, mark: mark, lastUsed: 0, lastHost: host, isUsed: false,
+        refreshAt: Self.refreshTime(held, jitter: jitter)), held.record.domain)
+    return CachedPins(held, mark: mark)
+  }
+
+  /// A fetch for the host failed. Pins at hand stay as they are.
+  package mutating func fail(_ host: HostName, _ failure: PinFetchFailure, at moment: PinMoment) {
+    flights.remove(host)
+    if failures.count >= limits.failures {
+      failures = failures.filter { moment.steady < $0.value.until }
+      if failures.count >= limits.failures { failures.removeAll() }
+    }
+    failures[host] = (failure, moment.steady &+ limits.failureNanoseconds)
+  }
+
+  /// Why the last fetch for a host failed, if it did a moment ago.
+  package func failure(of host: HostName) -> PinFetchFailure? { failures[host]?.failure }
+
+  /// Whether anything is known of a domain; where not, the cache may know more.
+  package func knows(_ pattern: HostPattern) -> Bool { entries[pattern] != nil }
+
+  /// Takes what the cache kept of a domain. Its record is verified again; one that does not verify any more leaves its
+  /// mark alone. Answers why the record is not used, if it is not.
+  package mutating func load(
+    _ cached: CachedPins, _ pattern: HostPattern, for host: HostName, _ service: PinService, at moment: PinMoment,
+    jitter: Double
+  ) -> PinRecordError? {
+    guard entries[pattern] == nil else { return nil }
+    var refusal: PinRecordError?
+    var held: HeldPins?
+    do throws(PinRecordError) {
+      let record = try service.record(cached.bytes, for: host, at: moment.wall, received: cached.received)
+      guard record.domain == pattern else { throw .otherHost(domain: record.domain.text, asked: pattern.text) }
+      held = HeldPins(
+        record, bytes: cached.bytes, received: min(cached.received, moment.wall), trust: service.trust)
+    } catch {
+      refusal = error
+    }
+    let refreshAt = held.map { Self.refreshTime($0, jitter: jitter) } ?? moment.wall
+    put(
+      Entry(held: held, mark: cached.mark, lastUsed: 0, lastHost: host, isUsed: false, refreshAt: refreshAt), pattern)
+    return refusal
+  }
+
+  // MARK: Bounds
+
+  private mutating func put(_ entry: Entry, _ pattern: HostPattern) {
+    tick += 1
+    var entry = entry
+    entry.lastUsed = tick
+    byteCount += (entry.held?.bytes.count ?? 0) - (entries[pattern]?.held?.bytes.count ?? 0)
+    entries[pattern] = entry
+    guard entries.count > limits.records || byteCount > limits.bytes else { return }
+    let oldest = entries.sorted { $0.value.lastUsed < $1.value.lastUsed }
+    for (pattern, entry) in oldest {
+      guard entries.count > limits.records * 7 / 8 || byteCount > limits.bytes / 8 * 7, entries.count > 1 else {
+        return
+      }
+      byteCount -= entry.held?.bytes.count ?? 0
+      entries[pattern] = nil
+    }
+  }
+}
