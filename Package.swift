@@ -110,6 +110,6 @@ let package = Package(
       "PinfoldCommandTests",
       ["PinfoldModel", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldTLS", "PinfoldCommand"],
       exclude: ["Help"]),
-    tests("EndToEndTests", ["pinfold"], exclude: ["Alerts", "Clients", "Flows/Programs"]),
+    tests("EndToEndTests", ["pinfold"], exclude: ["Alerts", "Clients", "Flows/Programs", "Papers/Programs"]),
   ]
 )
