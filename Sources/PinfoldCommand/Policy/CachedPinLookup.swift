@@ -39,7 +39,9 @@ struct CachedPinLookup {
           stateDirectory: configuration.stateDirectory, keyFile: configuration.cacheKeyFile)
       else { return nil }
       for pattern in PinKeeper.patterns(for: host) {
-        guard let contents = try cache.read(.pins, pattern.text), let cached = CachedPins(contents) else { continue }
+        guard let contents = try cache.read(.pins, pattern.text), let cached = CachedPins(contents),
+          !cached.bytes.isEmpty
+        else { continue }
         do throws(PinRecordError) {
           let record = try service.record(cached.bytes, for: host, at: now, received: cached.received)
           steps.append(

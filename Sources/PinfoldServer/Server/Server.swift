@@ -43,7 +43,8 @@ package final class Server: Sendable {
     do {
       reloads = try EventLoop()
       supply = try PinSupply(
-        loop: try EventLoop(), diskLoop: reloads, cache: cache, rules: rules, metrics: metrics, log: log)
+        loop: try EventLoop(), diskLoop: reloads, cache: cache, rules: rules, metrics: metrics, log: log,
+        audit: audit)
     } catch {
       throw .system(error)
     }

@@ -26,7 +26,7 @@ final class PinSupply: @unchecked Sendable {
   }
 
   /// One host's turn.
-  private struct Errand {
+  struct Errand {
     let host: HostName
     let service: PinService
     /// Whether a fresh record of the cache ends it.
@@ -37,9 +37,10 @@ final class PinSupply: @unchecked Sendable {
   let state = Mutex(State())
   let rules: RulesInForce
   let log: Logger
-  private let metrics: Metrics
-  private let records: PinRecordStore
-  private let client: HTTPClient
+  let audit: AuditTrail
+  let metrics: Metrics
+  let records: PinRecordStore
+  let client: HTTPClient
   /// Where fetches run.
   let loop: EventLoop
   private var active = 0
@@ -48,11 +49,13 @@ final class PinSupply: @unchecked Sendable {
 
   /// A supply whose fetches run on `loop`, which has to be the calling thread's still. Cache writes run on `diskLoop`.
   init(
-    loop: EventLoop, diskLoop: EventLoop, cache: SealedCache?, rules: RulesInForce, metrics: Metrics, log: Logger
+    loop: EventLoop, diskLoop: EventLoop, cache: SealedCache?, rules: RulesInForce, metrics: Metrics, log: Logger,
+    audit: AuditTrail
   ) throws(IOError) {
     self.loop = loop
     self.rules = rules
     self.metrics = metrics
+    self.audit = audit
     self.log = log
     records = PinRecordStore(cache: cache, loop: diskLoop, log: log)
     client = HTTPClient(loop: loop, resolver: try Resolver(loop: loop))
@@ -60,7 +63,7 @@ final class PinSupply: @unchecked Sendable {
   }
 
   /// Both clocks, now.
-  private var moment: PinMoment { PinMoment(wall: rules.current.now, steady: Deadline.now.nanoseconds) }
+  var moment: PinMoment { PinMoment(wall: rules.current.now, steady: Deadline.now.nanoseconds) }
 
   // MARK: Asked by tunnels
 
@@ -152,87 +155,5 @@ final class PinSupply: @unchecked Sendable {
       active -= 1
       if !queue.isEmpty { start(queue.removeFirst()) }
     }
-  }
-
-  private func run(_ errand: Errand) async {
-    defer { land(errand.host) }
-    // Whoever waited for this one is gone.
-    guard Deadline.now.duration(since: errand.began) < PinFetcher.duration else {
-      return fail(errand, PinFetchFailure(.busy, at: errand.service.label))
-    }
-    load(errand)
-    if errand.acceptsCache, case .fresh = look(errand.host, errand.service, isUse: false) { return }
-    let result = await PinFetcher(transport: client).fetch(
-      errand.host, errand.service, now: { (rules.current.now, .now) },
-      objection: { record in state.withLock { $0.keeper.objection(to: record, errand.service) } },
-      note: { note($0, $1) })
-    switch result {
-    case .success(let held): store(errand, held)
-    case .failure(let failure): fail(errand, failure)
-    }
-  }
-
-  /// Takes from the cache what memory does not have: records, or at least how new they were.
-  private func load(_ errand: Errand) {
-    for pattern in PinKeeper.patterns(for: errand.host) {
-      guard !state.withLock({ $0.keeper.knows(pattern) }), let cached = records.read(pattern) else { continue }
-      let moment = moment
-      let refusal = state.withLock {
-        $0.keeper.load(cached, pattern, for: errand.host, errand.service, at: moment, jitter: .random(in: 0..<1))
-      }
-      if let refusal {
-        log.write(
-          .info, "cached pins not used",
-          [
-            .init("domain", .text(pattern.text)), .init("step", .text(refusal.step)),
-            .init("error", .text(refusal.description)),
-          ])
-      }
-    }
-  }
-
-  private func store(_ errand: Errand, _ held: HeldPins) {
-    let moment = moment
-    let cached = state.withLock {
-      $0.keeper.store(held, for: errand.host, errand.service, at: moment, jitter: .random(in: 0..<1))
-    }
-    if let cached { records.write(cached, held.record.domain) }
-    log.write(
-      .info, "pins fetched",
-      [
-        .init("host", .text(errand.host.text)), .init("service", .text(errand.service.label)),
-        .init("domain", .text(held.record.domain.text)), .init("pins", .integer(Int64(held.pins.count))),
-        .init("created", .text(held.record.created.text)), .init("expires", .text(held.record.freshUntil.text)),
-      ])
-  }
-
-  private func fail(_ errand: Errand, _ failure: PinFetchFailure) {
-    let moment = moment
-    let isAtHand = state.withLock { state in
-      state.keeper.fail(errand.host, failure, at: moment)
-      guard case .fresh = state.keeper.look(errand.host, errand.service, at: moment, isUse: false) else { return false }
-      return true
-    }
-    log.write(
-      .warning, "pins not fetched",
-      [
-        .init("host", .text(errand.host.text)), .init("service", .text(errand.service.label)),
-        .init("step", .text(failure.step)), .init("error", .text(failure.description)),
-        .init("at_hand", .flag(isAtHand)),
-      ])
-  }
-
-  /// Ends a host's turn and wakes whoever waited for it.
-  private func land(_ host: HostName) {
-    let waiters = state.withLock { state in
-      state.keeper.drop(host)
-      return state.waiters.removeValue(forKey: host)
-    }
-    for waiter in (waiters ?? [:]).values { waiter.wake(()) }
-  }
-
-  private func note(_ url: HTTPURL, _ attempt: PinFetcher.Attempt) {
-    metrics.pinFetch(service: url.origin, PinFetchResult(attempt))
-    state.withLock { $0.tries[url.origin] = PinServiceTry(attempt, at: .now) }
   }
 }

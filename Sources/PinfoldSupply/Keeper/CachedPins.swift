@@ -17,6 +17,13 @@ package struct CachedPins: Hashable, Sendable {
   /// The record, as received.
   package var bytes: [UInt8]
 
+  /// How new the newest record was, without the record.
+  init(mark: PinMark, at now: Timestamp) {
+    received = now
+    self.mark = mark
+    bytes = []
+  }
+
   init(_ held: HeldPins, mark: PinMark) {
     received = held.received
     self.mark = mark

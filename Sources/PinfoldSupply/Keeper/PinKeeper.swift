@@ -68,11 +68,11 @@ package struct PinKeeper: Sendable {
 
   let limits: Limits
   var entries: [HostPattern: Entry] = [:]
-  private var failures: [HostName: (failure: PinFetchFailure, until: UInt64)] = [:]
+  var failures: [HostName: (failure: PinFetchFailure, until: UInt64)] = [:]
   var flights: Set<HostName> = []
-  private var mismatches: [HostName: UInt64] = [:]
-  private var byteCount = 0
-  private var tick: UInt64 = 0
+  var mismatches: [HostName: UInt64] = [:]
+  var byteCount = 0
+  var tick: UInt64 = 0
 
   /// A keeper that knows nothing yet.
   package init(limits: Limits = Limits()) { self.limits = limits }
@@ -167,29 +167,6 @@ package struct PinKeeper: Sendable {
     return .fetch
   }
 
-  /// Why a record just verified is not taken: an older one than was accepted before. `nil` when it may be taken.
-  package func objection(to record: PinRecord, _ service: PinService) -> PinFetchFault? {
-    guard let mark = entries[record.domain]?.mark, service.keys.ids.contains(mark.keyID), record.created < mark.created
-    else { return nil }
-    return .rollback(created: record.created, highest: mark.created)
-  }
-
-  /// Takes a record that was fetched for a host and had no objection. `jitter`, 0 ..< 1, spreads its refresh. Returns
-  /// what the cache should keep; `nil` when another host's fetch brought a newer record of this domain meanwhile.
-  package mutating func store(
-    _ held: HeldPins, for host: HostName, _ service: PinService, at moment: PinMoment, jitter: Double
-  ) -> CachedPins? {
-    flights.remove(host)
-    failures[host] = nil
-    guard objection(to: held.record, service) == nil else { return nil }
-    let mark = PinMark(created: held.record.created, keyID: held.record.keyID)
-    put(
-      Entry(
-        held: held, mark: mark, lastUsed: 0, lastHost: host, isUsed: false,
-        refreshAt: Self.refreshTime(held, jitter: jitter)), held.record.domain)
-    return CachedPins(held, mark: mark)
-  }
-
   /// A fetch for the host failed. Pins at hand stay as they are.
   package mutating func fail(_ host: HostName, _ failure: PinFetchFailure, at moment: PinMoment) {
     flights.remove(host)
@@ -202,49 +179,4 @@ package struct PinKeeper: Sendable {
 
   /// Why the last fetch for a host failed, if it did a moment ago.
   package func failure(of host: HostName) -> PinFetchFailure? { failures[host]?.failure }
-
-  /// Whether anything is known of a domain; where not, the cache may know more.
-  package func knows(_ pattern: HostPattern) -> Bool { entries[pattern] != nil }
-
-  /// Takes what the cache kept of a domain. Its record is verified again; one that does not verify any more leaves its
-  /// mark alone. Answers why the record is not used, if it is not.
-  package mutating func load(
-    _ cached: CachedPins, _ pattern: HostPattern, for host: HostName, _ service: PinService, at moment: PinMoment,
-    jitter: Double
-  ) -> PinRecordError? {
-    guard entries[pattern] == nil else { return nil }
-    var refusal: PinRecordError?
-    var held: HeldPins?
-    do throws(PinRecordError) {
-      let record = try service.record(cached.bytes, for: host, at: moment.wall, received: cached.received)
-      guard record.domain == pattern else { throw .otherHost(domain: record.domain.text, asked: pattern.text) }
-      held = HeldPins(
-        record, bytes: cached.bytes, received: min(cached.received, moment.wall), trust: service.trust)
-    } catch {
-      refusal = error
-    }
-    let refreshAt = held.map { Self.refreshTime($0, jitter: jitter) } ?? moment.wall
-    put(
-      Entry(held: held, mark: cached.mark, lastUsed: 0, lastHost: host, isUsed: false, refreshAt: refreshAt), pattern)
-    return refusal
-  }
-
-  // MARK: Bounds
-
-  private mutating func put(_ entry: Entry, _ pattern: HostPattern) {
-    tick += 1
-    var entry = entry
-    entry.lastUsed = tick
-    byteCount += (entry.held?.bytes.count ?? 0) - (entries[pattern]?.held?.bytes.count ?? 0)
-    entries[pattern] = entry
-    guard entries.count > limits.records || byteCount > limits.bytes else { return }
-    let oldest = entries.sorted { $0.value.lastUsed < $1.value.lastUsed }
-    for (pattern, entry) in oldest {
-      guard entries.count > limits.records * 7 / 8 || byteCount > limits.bytes / 8 * 7, entries.count > 1 else {
-        return
-      }
-      byteCount -= entry.held?.bytes.count ?? 0
-      entries[pattern] = nil
-    }
-  }
 }

@@ -7,6 +7,8 @@ package enum AuditEvent: String, CaseIterable, Sendable {
   case policyExpired = "policy_expired"
   /// Configuration and policy were read anew.
   case reload
+  /// A pin service's pins of a domain came for the first time, or changed.
+  case pins
   /// The breaker alerted, suspended a rule or armed it again.
   case breaker
   /// A device's key was learnt, paired or forgotten.

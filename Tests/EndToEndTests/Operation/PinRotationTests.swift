@@ -55,7 +55,8 @@ extension Operation {
       let signer = try RecordSigner(kind)
       let before = try signer.record(site.certificates.ecdsa.pin)
       let service = try PinService { _ in .body(before) }
-      let pinfold = try Pinfold(.supplied(service.section(signer), port: site.switchboard.port))
+      let pinfold = try Pinfold(
+        .supplied(service.section(signer), port: site.switchboard.port).with { $0.audit = #"file: "audit.jsonl""# })
       let traffic = Traffic(proxy: pinfold.port)
       try traffic.goOn(5)
       let after = try signer.record(site.certificates.other.pin)
@@ -65,6 +66,11 @@ extension Operation {
       traffic.stop()
       #expect(traffic.failed.isEmpty, "\(traffic.failed)")
       #expect(service.asked.count == 2, "one fetch at first, one because of the mismatch")
+      try Wait.untilTrue("the audit of both keys") {
+        let audit = try Pinfold.command("audit", "-c", pinfold.workspace.path("pinfold.json5")).output
+        let lines = audit.split(separator: "\n").filter { $0.contains("\"event\":\"pins\"") }
+        return lines.count == 2 && lines[1].contains(site.certificates.other.pin)
+      }
       // The old key is no key any more.
       site.switchboard.turn(to: site.old.port)
       #expect(try !Client.curl.fetch(proxy: pinfold.port).succeeded)

@@ -45,6 +45,7 @@ extension Operation {
       Page(path: "README.md"),
       Page(path: "docs/policy.md", given: policy + "\npinfold keygen -o first.key; pinfold keygen -o second.key"),
       Page(path: "docs/operations.md", given: running),
+      Page(path: "docs/pins.md", given: running),
       Page(path: "docs/verification.md", given: running),
       Page(path: "docs/threat-model.md", given: running),
     ]

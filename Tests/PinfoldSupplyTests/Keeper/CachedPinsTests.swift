@@ -55,8 +55,8 @@ import Testing
     var longer = fixture
     longer.maker.ttl = "9000"
     longer.maker.expires = 9000
-    #expect(keeper.objection(to: try longer.held(at: 49).record, fixture.service) != nil)
-    #expect(keeper.objection(to: try longer.held(at: 50).record, fixture.service) == nil)
+    #expect(keeper.objection(to: try longer.held(at: 49).record, for: try KeeperFixture.host(), fixture.service) != nil)
+    #expect(keeper.objection(to: try longer.held(at: 50).record, for: try KeeperFixture.host(), fixture.service) == nil)
   }
 
   @Test("A record is verified again: a key that is not trusted any more serves nobody") func verified() throws {

@@ -81,6 +81,6 @@ extension PinKeeper {
   ) throws -> CachedPins? {
     let host = try KeeperFixture.host(host)
     _ = demand(host, service, at: moment)
-    return store(held, for: host, service, at: moment, jitter: jitter)
+    return store(held, for: host, service, at: moment, jitter: jitter)?.writes.first?.cached
   }
 }

@@ -16,7 +16,7 @@ import Testing
     #expect(keeper.demand(host, fixture.service, at: fixture.moment()) == .fetch)
     #expect(keeper.demand(host, fixture.service, at: fixture.moment()) == .join)
     let kept = keeper.store(try fixture.held(), for: host, fixture.service, at: fixture.moment(), jitter: 0)
-    #expect(kept?.bytes == fixture.bytes())
+    #expect(kept?.writes.map(\.cached.bytes) == [fixture.bytes()] && kept?.isNews == true)
     #expect(try keeper.pin("api.example.com", fixture.service, fixture.moment()) == 0xab)
     #expect(try keeper.pin("api.example.com", fixture.service, fixture.moment(99)) == 0xab)
     let end = Timestamp(seconds: fixture.start.seconds + 100)
@@ -92,22 +92,25 @@ import Testing
     let fixture = try KeeperFixture()
     var keeper = PinKeeper()
     try keeper.take(fixture.held(at: 50), "api.example.com", fixture.service, fixture.moment(50))
+    let host = try KeeperFixture.host()
     let older = try fixture.held(pin: 1, at: 49, received: 60)
     #expect(
-      keeper.objection(to: older.record, fixture.service)
+      keeper.objection(to: older.record, for: host, fixture.service)
         == .rollback(created: older.record.created, highest: fixture.moment(50).wall))
     #expect(try keeper.take(older, "api.example.com", fixture.service, fixture.moment(60)) == nil)
     #expect(try keeper.pin("api.example.com", fixture.service, fixture.moment(60)) == 0xab)
     for (pin, second) in [(2, 50), (3, 51)] as [(UInt8, Int64)] {
       let record = try fixture.held(pin: pin, at: second, received: 60)
-      #expect(keeper.objection(to: record.record, fixture.service) == nil)
+      #expect(keeper.objection(to: record.record, for: host, fixture.service) == nil)
       try keeper.take(record, "api.example.com", fixture.service, fixture.moment(60))
       #expect(try keeper.pin("api.example.com", fixture.service, fixture.moment(60)) == pin)
     }
     // Not even once the newer one is over.
-    #expect(keeper.objection(to: older.record, fixture.service) != nil)
-    // A domain of its own has a mark of its own.
-    #expect(keeper.objection(to: try fixture.held("*.example.com", pin: 1).record, fixture.service) == nil)
+    #expect(keeper.objection(to: older.record, for: host, fixture.service) != nil)
+    // Nor by way of a wider domain, for this host; for another one it is the first of its kind.
+    let wide = try fixture.held("*.example.com", pin: 1, at: 49, received: 60).record
+    #expect(keeper.objection(to: wide, for: host, fixture.service) != nil)
+    #expect(keeper.objection(to: wide, for: try KeeperFixture.host("b.example.com"), fixture.service) == nil)
   }
 
   @Test("What a key signed that is not trusted any more holds nothing back") func rollbackOfLostKey() throws {
@@ -116,10 +119,49 @@ import Testing
     other.maker.now = fixture.maker.now
     var keeper = PinKeeper()
     try keeper.take(fixture.held(at: 200, received: 0), "api.example.com", fixture.service, fixture.moment())
+    let host = try KeeperFixture.host()
     let honest = try other.held(at: 0)
     let both = try KeeperFixture.service([fixture.maker, other.maker])
-    #expect(keeper.objection(to: honest.record, both) != nil)
-    #expect(keeper.objection(to: honest.record, other.service) == nil)
+    #expect(keeper.objection(to: honest.record, for: host, both) != nil)
+    #expect(keeper.objection(to: honest.record, for: host, other.service) == nil)
+  }
+
+  @Test("A service that goes over to a wildcard takes its record of the host back") func superseded() throws {
+    let fixture = try KeeperFixture()
+    var keeper = PinKeeper()
+    let host = try KeeperFixture.host()
+    try keeper.take(fixture.held(pin: 1), "api.example.com", fixture.service, fixture.moment())
+    try keeper.take(
+      fixture.held("b.example.com", for: "b.example.com", pin: 2), "b.example.com", fixture.service, fixture.moment())
+    let stored = try #require(
+      keeper.store(
+        try fixture.held("*.example.com", pin: 3, at: 10), for: host, fixture.service, at: fixture.moment(10), jitter: 0
+      ))
+    #expect(try keeper.pin("api.example.com", fixture.service, fixture.moment(10)) == 3)
+    // Nobody asked for the other host: what is known of it stays.
+    #expect(try keeper.pin("b.example.com", fixture.service, fixture.moment(10)) == 2)
+    #expect(stored.writes.map(\.domain.text) == ["*.example.com", "api.example.com"])
+    #expect(stored.writes[1].cached.bytes.isEmpty)
+    // After a restart too, and the mark of the host is still there.
+    var again = PinKeeper()
+    for (domain, cached) in stored.writes {
+      _ = again.load(cached, domain, for: host, fixture.service, at: fixture.moment(20), jitter: 0)
+    }
+    #expect(try again.pin("api.example.com", fixture.service, fixture.moment(20)) == 3)
+    // And back: a host's own record is the narrower one.
+    try again.take(fixture.held(pin: 4, at: 30), "api.example.com", fixture.service, fixture.moment(30))
+    #expect(try again.pin("api.example.com", fixture.service, fixture.moment(30)) == 4)
+  }
+
+  @Test("It is news when pins came or changed, and none when a record only lives longer") func news() throws {
+    let fixture = try KeeperFixture()
+    var keeper = PinKeeper()
+    let host = try KeeperFixture.host()
+    for (pin, second, isNews) in [(1, 0, true), (1, 10, false), (2, 20, true)] as [(UInt8, Int64, Bool)] {
+      let stored = keeper.store(
+        try fixture.held(pin: pin, at: second), for: host, fixture.service, at: fixture.moment(second), jitter: 0)
+      #expect(stored?.isNews == isNews)
+    }
   }
 
   @Test("A mismatch refreshes a host once in ten seconds, counted from the last such refresh") func mismatch() throws {
