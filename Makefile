@@ -1,5 +1,6 @@
 # make run    installs what is missing, builds for release, starts the demonstration
 # make test   installs what the tests need, builds, runs every test
+# make test-browsers  the tests with Chromium and Firefox, which are large; make test skips them where they are missing
 # make bench  builds for release, measures Pinfold beside the proxies that are installed (BENCH="--rounds 5")
 # make fuzz   feeds each parser with bytes nobody chose, FUZZ_SECONDS (60) each, under the address sanitizer
 # make lint   the layout rules of swift format
@@ -8,7 +9,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build test bench fuzz lint clean toolchain needs-build needs-run needs-test needs-bench
+.PHONY: help run build test test-browsers bench fuzz lint clean toolchain needs-build needs-run needs-test \
+  needs-browsers needs-bench
 
 # Check=package pairs for .ci/need; nothing is installed when every check holds.
 # The C++ headers and the linker come with most installations of Swift, not with its bare archive.
@@ -18,6 +20,7 @@ BUILD_NEEDS := file:/usr/include/c++=libstdc++-12-dev ld=binutils pkg-config=pkg
 RUN_NEEDS := openssl=openssl curl=curl
 TEST_NEEDS := openssl=openssl curl=curl wget=wget python3=python3 node=nodejs nginx=nginx-light \
   gnutls-serv=gnutls-bin java:17=openjdk-17-jdk-headless promtool=prometheus prlimit=util-linux
+BROWSER_NEEDS := $(TEST_NEEDS) chromium=chromium firefox-esr=firefox-esr certutil=libnss3-tools
 BENCH_NEEDS := openssl=openssl curl=curl python3=python3 nginx=nginx-light
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?= connect-head client-hello server-flight encrypted-flight key-log policy envelope pin-record
@@ -38,6 +41,10 @@ build: toolchain needs-build
 test: toolchain needs-build needs-test
 	swift build --build-tests
 	swift test --skip-build
+
+test-browsers: toolchain needs-build needs-browsers
+	swift build --build-tests
+	swift test --skip-build --filter BrowserTests
 
 bench: build needs-bench
 	python3 Tests/Performance/peers.py --pinfold "$$($(RELEASE) --show-bin-path)/pinfold" $(BENCH)
@@ -78,6 +85,9 @@ needs-run:
 
 needs-test:
 	@.ci/need $(TEST_NEEDS)
+
+needs-browsers:
+	@.ci/need $(BROWSER_NEEDS)
 
 needs-bench:
 	@.ci/need $(BENCH_NEEDS)

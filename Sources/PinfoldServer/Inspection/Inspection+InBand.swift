@@ -9,7 +9,7 @@ extension Inspection {
   func judgeInBand(_ flight: ServerFlight, _ hello: ClientHello) throws(Refusal) -> Evidence {
     let judgement: ChainJudgement
     do {
-      judgement = try rules.verifier.judge(flight, host: decision.authority.host, now: .now)
+      judgement = try rules.verifier.judge(flight, host: decision.authority.host, now: rules.now)
     } catch {
       throw Refusal(error, method: .inBand)
     }

@@ -21,7 +21,7 @@ extension Inspection {
   private func makeLeg(for hello: ClientHello, twin: Bool) async throws(Refusal) -> ProbeLeg {
     let handshake: ProbeHandshake
     do {
-      handshake = try ProbeHandshake.make(for: hello, worker.probes, now: .now, twin: twin)
+      handshake = try ProbeHandshake.make(for: hello, worker.probes, now: rules.now, twin: twin)
     } catch {
       throw Refusal(error, method: .probe)
     }
@@ -164,9 +164,9 @@ extension Inspection {
       case .certificates(let certificates):
         let host = decision.authority.host
         return Evidence(
-          try rules.verifier.judge(certificates: certificates, host: host, now: .now), keyProven: true)
+          try rules.verifier.judge(certificates: certificates, host: host, now: rules.now), keyProven: true)
       case .rawPublicKey(let key):
-        return Evidence(try rules.verifier.judge(rawPublicKey: key, now: .now), keyProven: true)
+        return Evidence(try rules.verifier.judge(rawPublicKey: key, now: rules.now), keyProven: true)
       }
     } catch {
       throw Refusal(error, method: .probe)
@@ -199,7 +199,7 @@ private struct SingleProbe: Sendable {
     let deadline = worker.loop.deadline(after: .seconds(rules.configuration.limits.handshakeSeconds))
     let handshake: ProbeHandshake
     do {
-      handshake = try ProbeHandshake.make(for: hello, worker.probes, now: .now, twin: false)
+      handshake = try ProbeHandshake.make(for: hello, worker.probes, now: rules.now, twin: false)
     } catch {
       return .failed(.internalError, error.description)
     }

@@ -42,6 +42,9 @@ package final class Rules: Sendable {
     tunnelLimit = Self.limit(configuration)
   }
 
+  /// The time by which everything is judged: the clock's, or the one that has passed for certain if that is later.
+  var now: Timestamp { max(.now, clockFloor) }
+
   /// What the policy says of this authority now, for this user of the proxy.
   func decide(_ authority: Authority, user: String? = nil) -> Decision {
     policy.decide(authority, at: now, user: user)

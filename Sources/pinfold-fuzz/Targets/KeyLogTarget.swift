@@ -27,13 +27,20 @@ enum KeyLogTarget {
     }
   }
 
+  private static let label = Array("SERVER_HANDSHAKE_TRAFFIC_SECRET ".utf8)
+
+  /// The last label of each line counts, whatever stands before it.
   private static func plain(_ bytes: [UInt8]) -> [(random: [UInt8], secret: [UInt8])] {
     bytes.split(separator: 0x0a, omittingEmptySubsequences: false).dropLast().compactMap { line in
-      let line = line.last == 0x0d ? line.dropLast() : line
-      let fields = line.split(separator: 0x20, omittingEmptySubsequences: false)
-      guard fields.count == 3, fields[0].elementsEqual("SERVER_HANDSHAKE_TRAFFIC_SECRET".utf8),
-        let random = Hex.decode(String(decoding: fields[1], as: UTF8.self)), random.count == 32,
-        let secret = Hex.decode(String(decoding: fields[2], as: UTF8.self)), [32, 48].contains(secret.count)
+      guard line.count >= label.count,
+        let place = (line.startIndex...line.endIndex - label.count).last(where: { line[$0...].starts(with: label) })
+      else { return nil }
+      let behind = line[(place + label.count)...]
+      let fields = (behind.last == 0x0d ? behind.dropLast() : behind)
+        .split(separator: 0x20, omittingEmptySubsequences: false)
+      guard fields.count == 2,
+        let random = Hex.decode(String(decoding: fields[0], as: UTF8.self)), random.count == 32,
+        let secret = Hex.decode(String(decoding: fields[1], as: UTF8.self)), [32, 48].contains(secret.count)
       else { return nil }
       return (random, secret)
     }

@@ -64,6 +64,8 @@ enum ServerFlightTarget {
     var event = ServerFlightReader.Event.incomplete
     /// The request, and the hello that answered it, once that happened.
     var retry: (request: ServerHello, second: ClientHello)?
+    /// Whether the second hello was held against the request: once, however many pieces follow.
+    private var isCompared = false
 
     init(_ hellos: Hellos) {
       self.hellos = hellos
@@ -72,9 +74,9 @@ enum ServerFlightTarget {
 
     mutating func receive(_ bytes: [UInt8]) {
       event = reader.receive(bytes.span)
-      guard case .helloRetryRequest(let request) = event, retry == nil, let second = hellos.second,
-        hellos.first.refusal(ofSecond: second, after: request) == nil
-      else { return }
+      guard case .helloRetryRequest(let request) = event, !isCompared, let second = hellos.second else { return }
+      isCompared = true
+      guard hellos.first.refusal(ofSecond: second, after: request) == nil else { return }
       retry = (request, second)
       event = reader.secondHello(second)
     }

@@ -4,7 +4,7 @@ import Testing
 /// One captured connection of Tests/Fixtures/Handshakes: both sides' bytes and the facts about them.
 struct Capture: CustomTestStringConvertible, Sendable {
   let name: String
-  let facts: CaptureFacts
+  var facts: CaptureFacts
   /// Client to server, from the first byte of the ClientHello.
   var client: [UInt8]
   /// Server to client.

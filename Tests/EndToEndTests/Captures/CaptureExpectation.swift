@@ -2,7 +2,13 @@ import Testing
 
 /// What has to be true at both ends of a played capture. Said without the bytes: a failure is to be readable.
 enum CaptureExpectation {
-  static func check(_ result: CaptureReplay.Result, of capture: Capture, _ expected: CaptureVerdict, mayProbe: Bool) {
+  /// - Parameters:
+  ///   - mayProbe: whether Pinfold may have made a connection of its own.
+  ///   - sentUp: bytes of the client that may reach the upstream before a verdict; the hellos where it is `nil`.
+  static func check(
+    _ result: CaptureReplay.Result, of capture: Capture, _ expected: CaptureVerdict, mayProbe: Bool = false,
+    sentUp: Int? = nil
+  ) {
     let reply = result.reply
     #expect(reply.statusLine.contains(" 200"))
     let isRetried = capture.facts.helloRetry != nil
@@ -18,7 +24,8 @@ enum CaptureExpectation {
     let wanted =
       switch expected.passed {
       case .everything: capture.client
-      case .alert, .serverHello, .nothing: Array(capture.client.prefix(expected.reachesUpstream ? capture.helloEnd : 0))
+      case .alert, .serverHello, .nothing:
+        Array(capture.client.prefix(expected.reachesUpstream ? sentUp ?? capture.helloEnd : 0))
       }
     // A probe sends its own hello and takes its leave; it is never told a byte of the client's.
     let others = result.upstream.filter { $0 != wanted }

@@ -17,11 +17,10 @@ final class CaptureStage: Sendable {
   private let log: DecisionLog
 
   /// - Parameters:
-  ///   - places: for each name the capture whose key is pinned, and the policy.
+  ///   - places: for each name the capture whose key is pinned, the policy, and the host of the CONNECT line.
   ///   - keyLog: whether there is a pipe for the clients' secrets.
   init(
-    _ places: [(name: String, capture: Capture, policy: CapturePolicy)], keyLog: Bool,
-    change: (inout Settings) -> Void = { _ in }
+    _ places: [(name: String, capture: Capture, policy: CapturePolicy, host: String)], keyLog: Bool
   ) throws {
     let replay = try CaptureReplay()
     self.replay = replay
@@ -32,13 +31,12 @@ final class CaptureStage: Sendable {
     settings.limits["handshake_seconds"] = 3
     var byName: [String: Place] = [:]
     for (index, place) in places.enumerated() {
-      let authority = "\(Capture.host):\(10_000 + index)"
+      let authority = "\(place.host):\(10_000 + index)"
       settings.hosts[authority] = try Self.rule(place.capture, place.policy)
       settings.resolve[authority] = replay.port
       byName[place.name] = Place(authority: authority, policy: place.policy)
     }
     self.places = byName
-    change(&settings)
     pinfold = try Pinfold(settings)
     self.keyLog = keyLog ? pinfold.workspace.path("keys") : nil
     log = DecisionLog(pinfold.child.errorsPath)

@@ -12,7 +12,7 @@ extension Handshakes {
 
     private static func stage(_ variants: [CaptureVariant], keyLog: Bool) throws -> CaptureStage {
       try CaptureStage(
-        variants.flatMap { $0.rows() }.map { ($0.place, $0.capture, $0.variant.policy) }, keyLog: keyLog)
+        variants.flatMap { $0.rows() }.map { ($0.place, $0.capture, $0.variant.policy, Capture.host) }, keyLog: keyLog)
     }
 
     /// Plays a row and holds what came out against what its facts call for.

@@ -1,6 +1,7 @@
-"""Makes a session at one URL and offers it at another: offer_session.py PROXY_PORT ROOT FIRST SECOND_URL [KEY_LOG].
+"""Makes a session at one URL and offers it at another: offer_session.py PROXY_PORT ROOT FIRST SECOND_URL [KEY_LOG] [--old].
 
-FIRST is a URL, or a port of 127.0.0.1 for a session that the proxy has not seen made.
+FIRST is a URL, or a port of 127.0.0.1 for a session that the proxy has not seen made. With --old the session is one of
+TLS 1.2, offered by a hello that offers TLS 1.3 as well.
 
 Prints `resumed` or `full`; ends with 1 when the second connection was refused, with 2 when anything before failed.
 """
@@ -9,10 +10,14 @@ import ssl
 import sys
 import urllib.parse
 
-port, root, first, second = sys.argv[1:5]
+is_old = "--old" in sys.argv
+arguments = [word for word in sys.argv[1:] if word != "--old"]
+port, root, first, second = arguments[:4]
 context = ssl.create_default_context(cafile=root)
-if len(sys.argv) > 5:
-    context.keylog_filename = sys.argv[5]
+if len(arguments) > 4:
+    context.keylog_filename = arguments[4]
+if is_old:
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
 
 
 def open_tunnel(host):
@@ -48,6 +53,7 @@ try:
 except OSError as error:
     print(error, file=sys.stderr)
     sys.exit(2)
+context.maximum_version = ssl.TLSVersion.MAXIMUM_SUPPORTED
 try:
     print("resumed" if fetch(host, open_tunnel(host), session).session_reused else "full")
 except OSError as error:

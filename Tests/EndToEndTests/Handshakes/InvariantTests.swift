@@ -59,6 +59,14 @@ extension Handshakes {
         bytes: [0x80, 0x2e, 1, 3, 1, 0, 0x15, 0, 0, 0, 0x10] + [UInt8](repeating: 1, count: 37),
         reason: "not_tls"),
       Opening(
+        testDescription: "a DTLS 1.2 ClientHello",
+        bytes: [22, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 64] + [1, 0, 0, 52, 0, 0, 0, 0, 0, 0, 0, 52, 0xfe, 0xfd],
+        reason: "not_tls"),
+      Opening(
+        testDescription: "a mail program that would begin with STARTTLS", bytes: Array("EHLO app.test\r\n".utf8),
+        reason: "not_tls"),
+      Opening(testDescription: "an IMAP command", bytes: Array("a1 STARTTLS\r\n".utf8), reason: "not_tls"),
+      Opening(
         testDescription: "a handshake message that is no ClientHello", bytes: [22, 3, 1, 0, 4, 2, 0, 0, 0],
         reason: "malformed_handshake"),
       Opening(

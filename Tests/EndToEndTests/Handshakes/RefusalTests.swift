@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 extension Handshakes {
@@ -85,6 +86,23 @@ extension Handshakes {
           #expect(tap.connections.allSatisfy { ProxyReply($0.backward.all).isSilentRefusal })
         }
       }
+    }
+
+    /// Guards: the time that certificates are judged by. The harness's are valid for 30 days; a clock that was set back
+    /// makes an expired one look valid, and what is known to have passed says otherwise.
+    @Test("A clock that was set back revives no certificate", arguments: ["TLSv1.2", "TLSv1.3"])
+    func clockSetBack(protocols: String) throws {
+      let certificates = try Certificates.shared()
+      let server = try Servers.nginx(certificates.ecdsa, protocols: protocols)
+      let pinfold = try Pinfold(.pinned(certificates.ecdsa.pin, port: server.port)) { workspace in
+        try FileManager.default.createDirectory(
+          atPath: workspace.path("state"), withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        let path = try workspace.write(
+          "state/policy.state", "pinfold-state v1\nhighest_version 0\nclock_floor 2040-01-01T00:00:00Z\n")
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+      }
+      #expect(try !Client.curl.fetch(proxy: pinfold.port, options: ["-k"]).succeeded)
+      #expect(try pinfold.reasons() == ["chain_invalid"])
     }
 
     /// Guards: anonymous suites prove no key, whatever pins say.

@@ -41,6 +41,10 @@ struct Certificates: Sendable {
   let strangerWithOurChain: Identity
   let selfSigned: Identity
   let expired: Identity
+  /// May issue delegated credentials (RFC 9345 §4.2).
+  let delegating: Identity
+  /// A client's.
+  let client: Identity
 
   private init() throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "pinfold-pki-\(getpid())").path
@@ -65,6 +69,10 @@ struct Certificates: Sendable {
     strangerWithOurChain = try maker.appending(["intermediate", "root"], to: stranger, as: "appended")
     selfSigned = try maker.leaf("self-signed", key: "ec:P-256", names: names, by: nil)
     expired = try maker.leaf("expired", key: "ec:P-256", names: names, by: "intermediate", days: -1)
+    delegating = try maker.leaf(
+      "delegating", key: "ec:P-256", names: names, by: "intermediate", extra: "1.3.6.1.4.1.44363.44=ASN1:NULL\n")
+    client = try maker.leaf(
+      "client", key: "ec:P-256", names: "DNS:app.pinfold.test", by: "intermediate", purpose: "clientAuth")
   }
 }
 
@@ -99,12 +107,14 @@ struct CertificateMaker {
       extensions: "basicConstraints=critical,CA:TRUE,pathlen:0\nkeyUsage=critical,keyCertSign,cRLSign\n")
   }
 
-  func leaf(_ name: String, key: String, names: String, by issuer: String?, days: Int = 30) throws
-    -> Certificates.Identity
-  {
+  func leaf(
+    _ name: String, key: String, names: String, by issuer: String?, days: Int = 30, purpose: String = "serverAuth",
+    extra: String = ""
+  ) throws -> Certificates.Identity {
     try makeKey(name, key)
     let usage = "keyUsage=critical,digitalSignature" + (key.hasPrefix("rsa") ? ",keyEncipherment" : "")
-    let extensions = "basicConstraints=CA:FALSE\n\(usage)\nextendedKeyUsage=serverAuth\nsubjectAltName=\(names)\n"
+    let extensions =
+      "basicConstraints=CA:FALSE\n\(usage)\nextendedKeyUsage=\(purpose)\nsubjectAltName=\(names)\n\(extra)"
     try sign(name, subject: "/CN=\(name)", by: issuer, days: days, extensions: extensions)
     return try identity(name, issuers: issuer == "intermediate" ? ["intermediate"] : [])
   }

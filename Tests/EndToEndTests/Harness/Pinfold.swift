@@ -33,20 +33,36 @@ final class Pinfold: Sendable {
     let workspace = try before ?? Workspace("run")
     self.workspace = workspace
     try? FileManager.default.removeItem(atPath: workspace.path("key"))
-    port = try FreePort.next()
-    admin = try FreePort.next()
     trustedKey = try Command.output([Self.binary, "keygen", "-o", workspace.path("key")])
       .trimmingCharacters(in: .whitespacesAndNewlines)
-    try workspace.write(
-      "pinfold.json5", settings.configurationText(proxy: port, admin: admin, trustedKey: trustedKey))
     try Self.sign(settings, in: workspace)
     try prepare(workspace)
-    let limit = settings.descriptors.map { ["prlimit", "--nofile=\($0)"] } ?? []
-    child = try Child(limit + [Self.binary, "run", "-c", workspace.path("pinfold.json5")])
-    try Wait.untilTrue("pinfold on port \(admin)") {
-      if let ending = child.poll() { throw HarnessError("pinfold \(ending)\n\(child.errors)\(child.output)") }
-      return try HTTP.get("/healthz", port: admin)?.status == 200
+    var started: (proxy: UInt16, admin: UInt16, child: Child)?
+    for isLast in [false, false, true] where started == nil {
+      started = try Self.start(settings, trustedKey, in: workspace, isLast: isLast)
     }
+    guard let started else { throw HarnessError("pinfold was not started") }
+    (port, admin, child) = started
+  }
+
+  /// Starts it on two ports that were free a moment ago; `nil` when somebody else was faster, unless it is the last try.
+  private static func start(
+    _ settings: Settings, _ trustedKey: String, in workspace: Workspace, isLast: Bool
+  ) throws -> (UInt16, UInt16, Child)? {
+    let (proxy, admin) = (try FreePort.next(), try FreePort.next())
+    let text = settings.configurationText(proxy: proxy, admin: admin, trustedKey: trustedKey)
+    try workspace.write("pinfold.json5", text)
+    let limit = settings.descriptors.map { ["prlimit", "--nofile=\($0)"] } ?? []
+    let child = try Child(limit + [binary, "run", "-c", workspace.path("pinfold.json5")])
+    do {
+      try Wait.untilTrue("pinfold on port \(admin)") {
+        if let ending = child.poll() { throw HarnessError("pinfold \(ending)\n\(child.errors)\(child.output)") }
+        return try HTTP.get("/healthz", port: admin)?.status == 200
+      }
+    } catch where !isLast && child.errors.contains("address in use") {
+      return nil
+    }
+    return (proxy, admin, child)
   }
 
   private static func sign(_ settings: Settings, in workspace: Workspace) throws {

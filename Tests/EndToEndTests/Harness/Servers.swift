@@ -75,4 +75,11 @@ enum Servers {
         identity.keyFile, "--priority", priority,
       ])
   }
+
+  /// A script of the Clients folder that listens on the port it is given first.
+  static func script(_ name: String, _ arguments: String...) throws -> Running {
+    let port = try FreePort.next()
+    return try Running(
+      port: port, workspace: Workspace("script"), ["python3", "\(Client.scripts)/\(name)", "\(port)"] + arguments)
+  }
 }
