@@ -15,6 +15,8 @@ final class CaptureReplay: Sendable {
     let upstream: [[UInt8]]
   }
 
+  /// What the connection that ends a play sends: no beginning of a hello.
+  private static let last: [UInt8] = [0xff]
   /// Where the ClientHello's random ends: no two hellos are the same up to here.
   private static let randomEnd = 43
 
@@ -59,6 +61,7 @@ final class CaptureReplay: Sendable {
     _ capture: Capture, proxy: UInt16, authority: String, piece: Int = .max, keyLog: String? = nil
   ) throws -> Result {
     let play = Play(capture, piece: piece)
+    let before = listener.connectionCount
     programme.play.withLock { $0 = play }
     defer { programme.play.withLock { $0 = nil } }
     let client = try RawClient(to: proxy)
@@ -66,12 +69,17 @@ final class CaptureReplay: Sendable {
     var got: [UInt8] = []
     if head.statusLine.contains(" 200") { got = try Self.ask(play, client.socket, keyLog: keyLog) }
     client.socket.shutDown()
+    // A connection may wait to be accepted still. One more, behind it in the queue, tells when it has been.
+    let last = try RawClient(to: port)
+    last.send(Self.last)
+    _ = last.drain()
     try Wait.untilTrue("the end of the upstream's connections") {
-      play.open.load(ordering: .sequentiallyConsistent) == 0
+      play.received.withLock { $0.count } == listener.connectionCount - before
+        && play.open.load(ordering: .sequentiallyConsistent) == 0
     }
     return Result(
       reply: ProxyReply(Array(head.head.utf8) + head.rest + got),
-      upstream: play.received.withLock { $0.map(\.all) })
+      upstream: play.received.withLock { $0.map(\.all).filter { $0 != Self.last } })
   }
 
   /// The client's side: everything it got.
@@ -117,6 +125,7 @@ final class CaptureReplay: Sendable {
       while turn.range.lowerBound == 0, TLSRecords.firstLength(recording.all).map({ recording.count < $0 }) ?? true {
         guard case .bytes(let bytes) = socket.receive() else { return }
         recording.append(bytes)
+        if recording.all == Self.last { return }
       }
       let isApps = recording.all.prefix(Self.randomEnd) == capture.client.prefix(Self.randomEnd)
       if turn.range.lowerBound == 0, !isApps {
