@@ -50,9 +50,6 @@ package final class Rules: Sendable {
     policy.decide(authority, at: now, user: user)
   }
 
-  /// The time that decisions are made at: the clock's, or a later one that has passed for certain.
-  var now: Timestamp { max(.now, clockFloor) }
-
   /// `limits.tunnels`, or what the limit of open descriptors allows when each tunnel takes two and some are kept for
   /// everything else.
   private static func limit(_ configuration: Configuration) -> Int {

@@ -59,7 +59,8 @@ final class Pinfold: Sendable {
         if let ending = child.poll() { throw HarnessError("pinfold \(ending)\n\(child.errors)\(child.output)") }
         return try HTTP.get("/healthz", port: admin)?.status == 200
       }
-    } catch where !isLast && child.errors.contains("address in use") {
+    } catch {
+      guard !isLast, child.errors.contains("address in use") else { throw error }
       return nil
     }
     return (proxy, admin, child)
