@@ -34,7 +34,7 @@ extension Tunnel {
     // What was in force when it began may be over.
     let supplied = worker.services.decide(authority, rules)
     account.decision = supplied
-    account.obstacle = failure.map { "\($0.step): \($0.description)" }
+    if case .block = supplied.action { account.obstacle = failure.map { "\($0.step): \($0.description)" } }
     try admit(supplied, rules)
     return supplied
   }

@@ -182,6 +182,23 @@ extension Operation {
       #expect(service.asked.isEmpty)
     }
 
+    @Test("Many hosts at once are fetched 32 at a time, and all of them") func manyHosts() async throws {
+      let service = try PinService { _ in .status(404) }
+      service.delay(1)
+      let pinfold = try Pinfold(.supplied(service.section(RecordSigner()), port: 1))
+      let clients = try (0..<48).map { number in
+        let client = try RawClient(to: pinfold.port)
+        client.send(RawClient.head("h\(number).pinfold.test:443"))
+        return client
+      }
+      for client in clients {
+        #expect(ProxyReply(client.drain(seconds: 10).bytes).statusLine.contains(" 502 "))
+      }
+      #expect(Set(service.asked).count == 48 && service.asked.count == 48)
+      let first = try #require(service.times.first)
+      #expect(service.times.count { $0 - first < .milliseconds(900) } <= 32)
+    }
+
     @Test(
       "A URL that fails is passed over for the next one, a hanging one too", arguments: ["refused", "status", "hangs"])
     func failOver(_ how: String) throws {
