@@ -24,21 +24,10 @@ package struct SealingKey: Sendable {
   /// Reads the key file, or makes it with a new key (mode 0600) when there is none. A file that cannot be read, or is
   /// none of this kind, is an error and stays untouched.
   package static func loadOrCreate(path: String, warnings: inout [String]) throws(CryptoError) -> SealingKey {
-    do throws(CryptoError) {
-      return try SealingKey(path: path, warnings: &warnings)
-    } catch {
-      guard case .file(let fault) = error, fault.isMissing else { throw error }
-    }
-    let fresh = try SealingKey()
-    do throws(CryptoError) {
-      try fresh.write(to: path)
-      return fresh
-    } catch {
-      // Another process was quicker: its key is the one.
-      guard case .file(let fault) = error, fault.isOccupied else { throw error }
-      return try SealingKey(path: path, warnings: &warnings)
-    }
+    SealingKey(holding: try file.readOrCreate(path, warnings: &warnings))
   }
+
+  private init(holding key: SecretBytes) { self.key = key }
 
   /// Writes a new key file of mode 0600. An existing file is never overwritten.
   package func write(to path: String) throws(CryptoError) { try Self.file.create(path, secret: key) }

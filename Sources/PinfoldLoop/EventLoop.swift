@@ -87,6 +87,12 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {  // One threa
     pinfold_ignore_write_signals()
   }()
 
+  /// Overwrites what was read last, where it may have held a secret.
+  package func eraseScratch() {
+    preconditionOnLoop()
+    unsafe scratch.initializeMemory(as: UInt8.self, repeating: 0)
+  }
+
   // MARK: Running
 
   /// Runs events and jobs on the calling thread until `stop`. To be called once.

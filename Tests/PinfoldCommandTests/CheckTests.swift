@@ -87,14 +87,24 @@ import Testing
     #expect(tool.errors.first?.contains(place.scratch["roots.pem"]) == true)
   }
 
-  @Test(arguments: [
-    (#"access: { credentials_file: "users" }"#, "access.credentials_file")
-  ])
-  func `what run cannot honour, check does not pass over`(more: String, key: String) throws {
+  @Test func `the file of credentials is read, and its bad lines are named`() throws {
     try place.sign()
-    let tool = try check(more)
-    #expect(tool.status == .config)
-    #expect(tool.errors.first?.contains("\(key): not available in version ") == true)
+    let file = #"access: { credentials_file: "users" }"#
+    let missing = try check(file)
+    #expect(missing.status == .config)
+    #expect(missing.errors.first?.contains("access.credentials_file: \(place.scratch["users"])") == true)
+    #expect(missing.errors.first?.hasSuffix("make one with pinfold passwd -f FILE USER") == true)
+    let hash = "$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHRzb21lc2FsdA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+    try place.scratch.write("users", "alice:\(hash)\n")
+    let good = try check(file)
+    #expect(good.status == .good)
+    #expect(good.output.contains("credentials: \(place.scratch["users"]) (1)"))
+    #expect(good.output.contains { $0.hasPrefix("warning: ") && $0.contains("everybody may read the hashes") })
+    try place.scratch.write("users", "alice:\(hash)\nbob:hunter2\n")
+    let bad = try check(file)
+    #expect(bad.status == .config)
+    #expect(bad.errors.first?.hasPrefix("pinfold: \(place.scratch["users"]):2:1: ") == true)
+    #expect(bad.errors.allSatisfy { !$0.contains("hunter2") })
   }
 
   @Test func `an audit file without its directory is a mistake of the configuration`() throws {

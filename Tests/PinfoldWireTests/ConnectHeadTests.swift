@@ -171,7 +171,10 @@ struct GoodHeadRow: CustomTestStringConvertible, Sendable {
     var reader = ConnectHeadReader()
     let head = "CONNECT a.test:443 HTTP/1.1\r\nProxy-Authorization:  Basic dTpw \r\n\r\n"
     guard case .request(let request) = reader.receive(Array(head.utf8).span) else { throw Unexpected() }
-    #expect(request.proxyAuthorization == Array("Basic dTpw".utf8))
+    let place = try #require(request.proxyAuthorization)
+    #expect(Array(reader.bytes(in: place)) == Array("Basic dTpw".utf8))
+    reader.erase { bytes in for index in bytes.indices { bytes[index] = 0 } }
+    #expect(reader.bytes(in: 0..<Int.max).allSatisfy { $0 == 0 })
   }
 
   @Test func `a head of exactly 8192 bytes is taken`() throws {

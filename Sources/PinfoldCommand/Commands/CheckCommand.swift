@@ -1,6 +1,7 @@
 import PinfoldConfig
 import PinfoldModel
 import PinfoldPolicy
+import PinfoldServer
 import PinfoldSupply
 
 /// `pinfold check`: everything that `run` would load, and what weakens it.
@@ -17,8 +18,15 @@ enum CheckCommand: Subcommand {
   static func run(_ arguments: Arguments, console: Console) throws(CommandFailure) -> ExitCode {
     let file = try ConfigurationFile(arguments)
     let loaded = try LoadedPolicy(file)
-    for line in lines(file, loaded) { console.line(line) }
-    let warnings = file.configuration.warnings + (loaded.bundle?.document.warnings ?? [])
+    let users: CredentialList?
+    do throws(FileErrors) {
+      users = try CredentialList.load(file.configuration, file: file.path)
+    } catch {
+      throw CommandFailure(.config, error.text)
+    }
+    for line in lines(file, loaded, users) { console.line(line) }
+    let warnings =
+      file.configuration.warnings + (users?.warnings ?? []) + (loaded.bundle?.document.warnings ?? [])
     for warning in warnings { console.line("warning: \(warning)") }
     for refusal in loaded.refusals { console.complain("refused: \(refusal)") }
     if loaded.bundle == nil, !file.configuration.policy.bundles.isEmpty {
@@ -27,10 +35,15 @@ enum CheckCommand: Subcommand {
     return loaded.refusals.isEmpty ? .good : .failed
   }
 
-  private static func lines(_ file: ConfigurationFile, _ loaded: LoadedPolicy) -> [String] {
+  private static func lines(
+    _ file: ConfigurationFile, _ loaded: LoadedPolicy, _ users: CredentialList?
+  ) -> [String] {
     let configuration = file.configuration
     var lines = ["configuration: \(file.path)"]
     lines += configuration.listen.map { "listen: \($0.text)" }
+    if let users, let path = configuration.access.credentialsFile {
+      lines.append("credentials: \(path) (\(users.count))")
+    }
     lines += [
       "admin: \(configuration.admin.text)",
       "state_dir: \(configuration.stateDirectory)",

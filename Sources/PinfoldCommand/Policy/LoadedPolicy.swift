@@ -26,9 +26,7 @@ struct LoadedPolicy {
     var lines: [String] = []
     do throws(FileErrors) {
       services = try PinServices(configuration, file: file.path)
-      let loader = RulesLoader(path: file.path, environment: [:])
-      try loader.requireSupported(configuration)
-      try loader.requirePlaces(configuration)
+      try RulesLoader(path: file.path, environment: [:]).requirePlaces(configuration)
       if !configuration.policy.bundles.isEmpty {
         let source = try BundleSource(configuration.policy, file: file.path)
         try source.requireFiles()

@@ -22,13 +22,24 @@ enum FileAccess {
     }
   }
 
+  /// Whose a file is.
+  struct Owner: Equatable {
+    let user: uid_t
+    let group: gid_t
+  }
+
   /// Makes a new file with exactly this mode, whatever the umask; an existing one (or a link) is left alone and an
-  /// error. A file that could not be written whole is removed again.
-  static func create(_ path: String, _ bytes: [UInt8], mode: mode_t) throws(FileFailure) {
+  /// error. A file that could not be written whole, or given to `owner`, is removed again.
+  static func create(_ path: String, _ bytes: [UInt8], mode: mode_t, owner: Owner? = nil) throws(FileFailure) {
     let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
     guard descriptor >= 0 else { throw FileFailure("create", path, code: errno) }
     do throws(FileFailure) {
       defer { close(descriptor) }
+      if let owner, owner != Owner(user: geteuid(), group: getegid()) {
+        guard fchown(descriptor, owner.user, owner.group) == 0 else {
+          throw FileFailure("keep the owner of", path, code: errno)
+        }
+      }
       guard fchmod(descriptor, mode) == 0 else { throw FileFailure("set the mode of", path, code: errno) }
       try writeAll(bytes, to: descriptor, path)
       guard fsync(descriptor) == 0 else { throw FileFailure("write", path, code: errno) }
@@ -39,10 +50,10 @@ enum FileAccess {
   }
 
   /// Puts a file in place of another, or where none was, in one step: readers see the old one or the new one.
-  static func replace(_ path: String, _ bytes: [UInt8], mode: mode_t) throws(FileFailure) {
+  static func replace(_ path: String, _ bytes: [UInt8], mode: mode_t, owner: Owner? = nil) throws(FileFailure) {
     let temporary = "\(path).\(getpid()).tmp"
     do throws(FileFailure) {
-      try create(temporary, bytes, mode: mode)
+      try create(temporary, bytes, mode: mode, owner: owner)
     } catch {
       // The temporary name would only puzzle whoever reads the message.
       throw FileFailure(message: error.message.replacing(escaped(temporary), with: escaped(path)))

@@ -10,7 +10,7 @@ extension Inspection {
     let verdict = judgeWithRulesOfNow(evidence, method)
     guard [.pinMismatch, .suspendedMismatch].contains(verdict.reason) else { return verdict }
     let current = worker.rules.current
-    let asked = worker.services.decide(decision.authority, current, isUse: false)
+    let asked = worker.services.decide(decision.authority, user: user, current, isUse: false)
     guard let service = current.pinService(for: asked) else { return verdict }
     await worker.services.supply.refresh(
       afterMismatchOf: decision.authority.host, service, on: worker.loop, until: deadline)
@@ -22,6 +22,6 @@ extension Inspection {
   func judgeWithRulesOfNow(_ evidence: Evidence, _ method: VerificationMethod) -> Verdict {
     let current = worker.rules.current
     guard current !== rules || decision.source == .service else { return decision.judge(evidence, method: method) }
-    return worker.services.decide(decision.authority, current).judge(evidence, method: method)
+    return worker.services.decide(decision.authority, user: user, current).judge(evidence, method: method)
   }
 }

@@ -22,6 +22,8 @@ struct Inspection {
 
   let worker: Worker
   let rules: Rules
+  /// The proxy's user, where one is asked for.
+  let user: String?
   let decision: Decision
   let client: StreamSocket
   let address: SocketAddress

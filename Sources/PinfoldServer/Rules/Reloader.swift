@@ -75,8 +75,11 @@ final class Reloader: Sendable {
     for warning in report.warnings { services.log.write(.warning, "policy", [.init("warning", .text(warning))]) }
   }
 
-  /// Has the audit remember a policy that came into force.
+  /// Says what is weak about what came into force, and has the audit remember a policy.
   private func note(_ loaded: RulesLoader.Loaded) {
+    for warning in loaded.rules.credentials?.warnings ?? [] {
+      services.log.write(.warning, "credentials", [.init("warning", .text(warning))])
+    }
     guard loaded.report?.outcome == .changed, let bundle = loaded.keeper?.inForce else { return }
     services.audit.record(
       AuditRecord(

@@ -20,6 +20,8 @@ package final class Rules: Sendable {
   package let pinServices: PinServices
   let destinations: DestinationGuard
   let clients: ClientList
+  /// Who may use the proxy, by name and password; `nil` where nobody is asked.
+  let credentials: CredentialList?
   /// Tunnels at a time over all workers.
   let tunnelLimit: Int
 
@@ -29,8 +31,9 @@ package final class Rules: Sendable {
   /// Rules that trust `authorities` for chains, which were read from a file with this digest.
   package init(
     configuration: Configuration, policy: PolicySnapshot, trusting authorities: TrustStore, digest: Digest256? = nil,
-    pinServices: PinServices = .none, clockFloor: Timestamp = Timestamp(seconds: 0)
+    pinServices: PinServices = .none, clockFloor: Timestamp = Timestamp(seconds: 0), credentials: CredentialList? = nil
   ) {
+    self.credentials = credentials
     self.clockFloor = clockFloor
     self.pinServices = pinServices
     self.configuration = configuration

@@ -41,19 +41,9 @@ package struct RulesLoader: Sendable {
     return try load(configuration, previous: previous)
   }
 
-  /// Keys of the configuration that this version cannot honour. Ignoring one would be a promise not kept.
-  package func requireSupported(_ configuration: Configuration) throws(FileErrors) {
-    var keys: [String] = []
-    if configuration.access.credentialsFile != nil { keys.append("access.credentials_file") }
-    guard !keys.isEmpty else { return }
-    throw FileErrors(
-      file: path, keys.map { Complaint(at: nil, path: $0, "not available in version \(Release.version); leave it out") }
-    )
-  }
-
   private func load(_ configuration: Configuration, previous: Loaded?) throws(FileErrors) -> Loaded {
-    try requireSupported(configuration)
     try requirePlaces(configuration)
+    let credentials = try CredentialList.load(configuration, file: path)
     let authorities: TrustStore
     let digest = configuration.tls.caFile.flatMap { try? Data(contentsOf: URL(filePath: $0)) }.map {
       SHA256.digest(Array($0))
@@ -73,7 +63,8 @@ package struct RulesLoader: Sendable {
       let policy = PolicySnapshot(.notConfigured, local: local)
       return Loaded(
         rules: Rules(
-          configuration: configuration, policy: policy, trusting: authorities, digest: digest, pinServices: services),
+          configuration: configuration, policy: policy, trusting: authorities, digest: digest, pinServices: services,
+          credentials: credentials),
         keeper: nil, report: nil)
     }
     let source = try BundleSource(configuration.policy, file: path)
@@ -89,7 +80,7 @@ package struct RulesLoader: Sendable {
     return Loaded(
       rules: Rules(
         configuration: configuration, policy: policy, trusting: authorities, digest: digest,
-        pinServices: services, clockFloor: keeper.clockFloor),
+        pinServices: services, clockFloor: keeper.clockFloor, credentials: credentials),
       keeper: keeper, report: report)
   }
 }

@@ -188,6 +188,7 @@ package final class Server: Sendable {
     reloadThread.stop()
     services.supply.finish()
     controlThread.stop()
+    services.gatekeeper.finish()
     services.audit.record(AuditRecord(.stop))
     services.audit.finish()
     services.log.write(.info, "stopped")

@@ -1,3 +1,4 @@
+import PinfoldCrypto
 import PinfoldLoop
 import PinfoldModel
 import PinfoldPolicy
@@ -7,8 +8,17 @@ extension Tunnel {
   /// Time a client has for its CONNECT head: a program writes it at once.
   private static let headDuration = Duration.seconds(10)
 
+  /// What a client asked for.
+  struct Asked {
+    let authority: Authority
+    /// `nil` when there are none, or none that can be read.
+    let credentials: BasicCredentials?
+    /// What came behind the head.
+    let early: [UInt8]
+  }
+
   /// Reads the CONNECT head, and what came behind it; `nil` when the tunnel is over already.
-  func readHead(_ account: inout TunnelAccount) async -> (ConnectRequest, early: [UInt8])? {
+  func readHead(_ account: inout TunnelAccount) async -> Asked? {
     let deadline = worker.loop.deadline(after: Self.headDuration)
     var reader = ConnectHeadReader()
     while true {
@@ -34,15 +44,38 @@ extension Tunnel {
         await refuse(.head(refusal), &account)
         return nil
       case .request(let request):
-        return (request, Array(reader.surplus))
+        return asked(request, &reader)
       }
     }
   }
 
-  /// What can be said of a tunnel before anything is dialled.
-  func admit(_ decision: Decision, _ rules: Rules) throws(TunnelFailure) {
+  /// Takes the credentials out of the head and leaves none behind.
+  private func asked(_ request: ConnectRequest, _ reader: inout ConnectHeadReader) -> Asked {
+    let early = Array(reader.surplus)
+    guard let place = request.proxyAuthorization else {
+      return Asked(authority: request.authority, credentials: nil, early: early)
+    }
+    let credentials = BasicCredentials(reader.bytes(in: place))
+    reader.erase(erase)
+    worker.loop.eraseScratch()
+    return Asked(authority: request.authority, credentials: credentials, early: early)
+  }
+
+  /// Whether this client is served at all: by its address, then by its credentials. Returns the user's name, `nil` where
+  /// nobody is asked for one. Before this is known, nothing is said about any host.
+  func identify(_ asked: Asked, _ rules: Rules) async throws(TunnelFailure) -> String? {
     if worker.isDraining { throw .draining }
     if let peer = client.peerAddress, !rules.clients.allows(peer.address) { throw .clientDenied }
+    guard let list = rules.credentials else {
+      asked.credentials?.erase(erase)
+      return nil
+    }
+    return try await worker.services.gatekeeper.admit(
+      asked.credentials, from: client.peerAddress?.address, list, on: worker.loop)
+  }
+
+  /// What can be said of a tunnel before anything is dialled.
+  func admit(_ decision: Decision, _ rules: Rules) throws(TunnelFailure) {
     if case .block(let reason) = decision.action { throw .policy(reason.allows ? .internalError : reason) }
     try admit(asking: decision, rules)
   }
@@ -50,7 +83,6 @@ extension Tunnel {
   /// What can be said of a tunnel before a pin service is asked because of it.
   func admit(asking decision: Decision, _ rules: Rules) throws(TunnelFailure) {
     if worker.isDraining { throw .draining }
-    if let peer = client.peerAddress, !rules.clients.allows(peer.address) { throw .clientDenied }
     guard decision.portAllowed else { throw .portDenied }
     guard worker.hasRoom(rules) else { throw .tunnelLimit(retryAfterSeconds: 1) }
   }

@@ -11,9 +11,9 @@ extension Tunnel {
   ///
   /// Whoever is not served here, or asks for a port that is not opened, makes nobody fetch anything.
   func decide(
-    _ authority: Authority, _ rules: Rules, _ account: inout TunnelAccount
+    _ authority: Authority, _ user: String?, _ rules: Rules, _ account: inout TunnelAccount
   ) async throws(TunnelFailure) -> Decision {
-    let decision = worker.services.decide(authority, rules)
+    let decision = worker.services.decide(authority, user: user, rules)
     account.decision = decision
     guard let service = rules.pinService(for: decision) else {
       try admit(decision, rules)
@@ -32,7 +32,7 @@ extension Tunnel {
     }
     let failure = await worker.services.supply.fetch(authority.host, service, on: worker.loop)
     // What was in force when it began may be over.
-    let supplied = worker.services.decide(authority, rules)
+    let supplied = worker.services.decide(authority, user: user, rules)
     account.decision = supplied
     if case .block = supplied.action { account.obstacle = failure.map { "\($0.step): \($0.description)" } }
     try admit(supplied, rules)

@@ -11,7 +11,13 @@ extension Tunnel {
   /// Before the 200: an HTTP answer.
   func refuse(_ failure: TunnelFailure, _ account: inout TunnelAccount) async {
     let reply = ProxyReply(failure)
-    let detail = failure.reason.rawValue == reply.details ? "" : reply.details
+    let detail =
+      switch failure {
+      case .credentialsNeeded: "no credentials, or wrong ones"
+      case .clientLimit: "too many wrong credentials"
+      case .clientDenied: "the address is not in access.clients"
+      default: failure.reason.rawValue == reply.details ? "" : reply.details
+      }
     account.verdict = Verdict(failure.reason, detail: account.obstacle ?? detail)
     worker.count(refusedBeforeTunnel: failure.reason)
     await worker.audit.commit(account, on: worker.loop)

@@ -22,13 +22,15 @@ struct Tunnel {
 
   private func serve(_ account: inout TunnelAccount) async -> Bool {
     let rules = worker.rules.current
-    guard let (request, early) = await readHead(&account) else { return false }
-    account.authority = request.authority
+    guard let asked = await readHead(&account) else { return false }
+    account.authority = asked.authority
 
+    let user: String?
     let decision: Decision
     let upstream: StreamSocket
     do throws(TunnelFailure) {
-      decision = try await decide(request.authority, rules, &account)
+      user = try await identify(asked, rules)
+      decision = try await decide(asked.authority, user, rules, &account)
       upstream = try await dial(decision, rules)
     } catch {
       await refuse(error, &account)
@@ -38,7 +40,7 @@ struct Tunnel {
 
     let admission: Inspection.Admission
     do throws(Refusal) {
-      admission = try await inspect(decision, rules, upstream, early, &account)
+      admission = try await inspect(decision, user, rules, upstream, asked.early, &account)
     } catch {
       await refuse(error, &account)
       return false
@@ -52,7 +54,8 @@ struct Tunnel {
 
   /// Everything between the 200 and an allow. The upstream is closed when this throws.
   private func inspect(
-    _ decision: Decision, _ rules: Rules, _ upstream: StreamSocket, _ early: [UInt8], _ account: inout TunnelAccount
+    _ decision: Decision, _ user: String?, _ rules: Rules, _ upstream: StreamSocket, _ early: [UInt8],
+    _ account: inout TunnelAccount
   ) async throws(Refusal) -> Inspection.Admission {
     let deadline = worker.loop.deadline(after: .seconds(rules.configuration.limits.handshakeSeconds))
     do {
@@ -70,7 +73,8 @@ struct Tunnel {
       throw Refusal(.internalError, "the upstream has no address")
     }
     var inspection = Inspection(
-      worker: worker, rules: rules, decision: decision, client: client, address: address, upstream: upstream,
+      worker: worker, rules: rules, user: user, decision: decision, client: client, address: address,
+      upstream: upstream,
       deadline: deadline, surplus: early)
     do throws(Refusal) {
       let admission = try await inspection.run()

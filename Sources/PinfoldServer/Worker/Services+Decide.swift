@@ -6,8 +6,8 @@ extension Services {
   /// What is to happen with a tunnel to this authority, asked now: the rules first, then whatever amends their decision.
   ///
   /// Answers at once, from memory. Asked again behind the handshake when something may have changed meanwhile.
-  /// `isUse`: for a tunnel, and not only to show what would be decided.
-  func decide(_ authority: Authority, user: String? = nil, _ rules: Rules, isUse: Bool = true) -> Decision {
+  /// `user`: the proxy's user, where one is asked for. `isUse`: for a tunnel, and not only to show what would be decided.
+  func decide(_ authority: Authority, user: String?, _ rules: Rules, isUse: Bool = true) -> Decision {
     supplied(rules.decide(authority, user: user), rules, isUse: isUse)
   }
 

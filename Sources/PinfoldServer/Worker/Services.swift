@@ -18,6 +18,7 @@ final class Services: Sendable {
   let upstreams = UpstreamMemory()
   let ledger = ResumptionLedger()
   let tunnels = TunnelCount()
+  let gatekeeper = Gatekeeper()
   /// The secrets that applications log; `nil` without `tls.key_log`.
   let keyLog: KeyLog?
   /// What survives a restart; `nil` when it cannot be opened. Its calls wait for the disk: none belongs on a worker.
@@ -51,7 +52,7 @@ final class Services: Sendable {
   func sample(of host: String, _ rules: Rules) -> HostSample? {
     guard let name = HostName(host) else { return nil }
     let authority = Authority(host: name, port: rulePorts.withLock { $0[host] } ?? 443)
-    let decision = decide(authority, rules, isUse: false)
+    let decision = decide(authority, user: nil, rules, isUse: false)
     guard decision.isPinned else { return nil }
     return HostSample(state: .init(rawValue: decision.state.rawValue), pinsExpiry: decision.expiresAt)
   }

@@ -33,6 +33,12 @@ package struct ConnectHeadReader: Sendable {
   /// Whether any byte has come: a connection that says nothing is closed without a reply.
   package var hasBegun: Bool { !bytes.isEmpty }
 
+  /// Lends a part of what was read; nothing of a range that lies outside.
+  package func bytes(in range: Range<Int>) -> ArraySlice<UInt8> { bytes[range.clamped(to: 0..<bytes.count)] }
+
+  /// Lets `body` overwrite all that was read, where it lies: a head may hold a secret. Take `surplus` before.
+  package mutating func erase(_ body: (inout [UInt8]) -> Void) { body(&bytes) }
+
   /// Takes bytes and answers what all bytes so far amount to. Everything given is kept, so hand in no more than a
   /// read's worth at a time, and nothing more once the answer is there.
   package mutating func receive(_ more: Span<UInt8>) -> Event {
@@ -84,7 +90,8 @@ package struct ConnectHeadReader: Sendable {
       for line in lines.dropFirst() { try fields.take(bytes[line]) }
       return .success(
         ConnectRequest(
-          authority: authority, proxyAuthorization: fields.proxyAuthorization.map { Array($0) }, headLength: length))
+          authority: authority, proxyAuthorization: fields.proxyAuthorization.map { $0.startIndex..<$0.endIndex },
+          headLength: length))
     } catch {
       return .failure(error)
     }

@@ -4,8 +4,9 @@ package import PinfoldModel
 package struct ConnectRequest: Equatable, Sendable {
   /// Host and port of the request line.
   package let authority: Authority
-  /// The value of Proxy-Authorization as sent, if there was one. It is a secret: never to be logged.
-  package let proxyAuthorization: [UInt8]?
+  /// Where in the head the value of Proxy-Authorization stands, if there is one. The value is a secret and stays in the
+  /// reader, which lends and erases it.
+  package let proxyAuthorization: Range<Int>?
   /// Bytes of the head, its blank line included. What lies behind belongs to the tunnel.
   package let headLength: Int
 }

@@ -38,7 +38,12 @@ enum ConnectHeadTarget {
     try BrokenPromise.unless(Authority(text) == request.authority, "\(text) reads back as another authority")
     var shorter = ConnectHeadReader()
     try BrokenPromise.unless(shorter.receive(Array(bytes[..<(end - 1)]).span) == .incomplete, "a request too early")
-    if let value = request.proxyAuthorization {
+    if let place = request.proxyAuthorization {
+      try BrokenPromise.unless(place.lowerBound >= 0 && place.upperBound < end, "credentials outside the head")
+      let value = bytes[place]
+      let credentials = BasicCredentials(value)
+      try BrokenPromise.unless(
+        credentials.map { BasicCredentials.isUserName(Array($0.user.utf8)) } ?? true, "a bad user")
       try BrokenPromise.unless(!value.contains(10) && !value.contains(13), "a line end in a field's value")
     }
   }

@@ -1,4 +1,4 @@
-// Fetches a URL through a proxy's CONNECT: client.js PROXY_PORT ROOT URL
+// Fetches a URL through a proxy's CONNECT: client.js PROXY_PORT ROOT URL; PROXY_USER may be user:password.
 const fs = require("fs");
 const http = require("http");
 const https = require("https");
@@ -12,7 +12,11 @@ const fail = (error) => {
   process.exit(1);
 };
 
-const connect = http.request({ host: "127.0.0.1", port, method: "CONNECT", path: authority, timeout: 15000 });
+const user = process.env.PROXY_USER;
+const headers = user ? { "Proxy-Authorization": `Basic ${Buffer.from(user).toString("base64")}` } : {};
+const connect = http.request({
+  host: "127.0.0.1", port, method: "CONNECT", path: authority, headers, timeout: 15000,
+});
 connect.on("error", fail);
 connect.on("timeout", () => fail("time-out"));
 connect.on("connect", (reply, socket) => {

@@ -25,6 +25,8 @@ struct Settings: Sendable {
   var workers = 2
   /// The root to trust; `nil` trusts the system's.
   var rootFile: String?
+  /// The file of users, relative to the configuration.
+  var credentials: String?
   /// Members of `audit`, such as `file: "audit.jsonl"`.
   var audit = ""
   /// Descriptors the process may have, as prlimit(1) reads it: a number, or `soft:hard`. `nil` leaves the limit alone.
@@ -87,7 +89,7 @@ struct Settings: Sendable {
         tls: { tls13: "\(tls13)", resumption: "\(resumption)", psk_declined: "\(pskDeclined)",
                ca_file: \(Self.optional(rootFile)), key_log: \(Self.optional(keyLog)) },
         destinations: { resolve: { \(addresses) }, ports: [\(Self.list(ports))], allow: [\(Self.list(allow))] },
-        access: { clients: [\(Self.list(clients))] },
+        access: { clients: [\(Self.list(clients))], credentials_file: \(Self.optional(credentials)) },
         limits: { \(limits) }, audit: { \(audit) },
         log: { level: "info", format: "json" },
       }

@@ -1,0 +1,145 @@
+import PinfoldCrypto
+import PinfoldLoop
+import PinfoldModel
+import PinfoldWire
+import Synchronization
+
+/// Asks who a client is. Passwords are hashed on a thread of its own, one at a time; what was right is remembered for a
+/// while, under a keyed hash, so that only the first tunnel of a program waits.
+final class Gatekeeper: Sendable {
+  /// How long a right password is remembered.
+  static let memory = Duration.seconds(300)
+  /// Passwords that are remembered.
+  private static let memoryLimit = 4096
+  /// Passwords that may wait to be hashed: some six seconds' work.
+  static let queueLimit = 64
+  /// How long a tunnel waits for its turn.
+  private static let patience = Duration.seconds(15)
+
+  private struct State {
+    /// Until when a password is known to be right.
+    var known: RecentTable<Digest256, Deadline>
+    /// Who waits for the passwords that are being hashed, or wait for that.
+    var pending: [Digest256: [LoopWaiter<Bool>]] = [:]
+    var attempts = AttemptLimiter()
+    var thread: LoopThread?
+  }
+
+  private let state: Mutex<State>
+  /// `nil` when there is no key: then nobody is admitted.
+  private let hash: KeyedHash?
+
+  init() {
+    hash = try? KeyedHash()
+    state = Mutex(State(known: RecentTable(limit: Self.memoryLimit)))
+  }
+
+  /// The user behind these credentials, which are erased. Throws `credentialsNeeded` when they are missing or wrong,
+  /// `clientLimit` when this client has been wrong too often, `tunnelLimit` when too many are waiting.
+  func admit(
+    _ credentials: BasicCredentials?, from client: IPAddress?, _ list: CredentialList, on loop: EventLoop
+  ) async throws(TunnelFailure) -> String {
+    guard let credentials else { throw .credentialsNeeded }
+    defer { credentials.erase(erase) }
+    guard let name = name(of: credentials, list) else { throw .internalError }
+    let waiter = LoopWaiter<Bool>(loop: loop)
+    switch try standing(of: name, client, waiter, now: loop.now) {
+    case .known: return credentials.user
+    case .pending: break
+    case .new:
+      do throws(TunnelFailure) {
+        try start(name, credentials, client, list)
+      } catch {
+        settle(name, isRight: false, client)
+        throw error
+      }
+    }
+    switch await waiter.wait(until: loop.deadline(after: Self.patience)) {
+    case true: return credentials.user
+    case false: throw .credentialsNeeded
+    case nil: throw .tunnelLimit(retryAfterSeconds: 1)
+    }
+  }
+
+  private enum Standing {
+    /// The password is right.
+    case known
+    /// The waiter will be told.
+    case pending
+    /// The waiter will be told once somebody has the password hashed.
+    case new
+  }
+
+  private func standing(
+    of name: Digest256, _ client: IPAddress?, _ waiter: LoopWaiter<Bool>, now: Deadline
+  ) throws(TunnelFailure) -> Standing {
+    let answer = state.withLock { state -> Result<Standing, TunnelFailure> in
+      if let end = state.known.value(for: name), now < end { return .success(.known) }
+      // The same password is hashed once, however many tunnels a program opens at a time.
+      if state.pending[name] != nil {
+        state.pending[name]?.append(waiter)
+        return .success(.pending)
+      }
+      guard state.pending.count < Self.queueLimit else { return .failure(.tunnelLimit(retryAfterSeconds: 1)) }
+      if let seconds = state.attempts.take(client, now: now) {
+        return .failure(.clientLimit(retryAfterSeconds: seconds))
+      }
+      state.pending[name] = [waiter]
+      return .success(.new)
+    }
+    return try answer.get()
+  }
+
+  private func start(
+    _ name: Digest256, _ credentials: BasicCredentials, _ client: IPAddress?, _ list: CredentialList
+  ) throws(TunnelFailure) {
+    let user = credentials.user
+    var copy = Array(credentials.password)
+    defer { erase(&copy) }
+    guard let password = try? SecretBytes(copying: copy), let loop = try? hashingLoop() else { throw .internalError }
+    loop.execute { [self] in settle(name, isRight: list.admits(user, password), client) }
+  }
+
+  /// The thread that hashes, started when it is needed first.
+  private func hashingLoop() throws(IOError) -> EventLoop {
+    let made = state.withLock { state -> Result<EventLoop, IOError> in
+      if let thread = state.thread { return .success(thread.loop) }
+      do throws(IOError) {
+        let thread = try LoopThread(name: "credentials", loop: try EventLoop())
+        state.thread = thread
+        return .success(thread.loop)
+      } catch {
+        return .failure(error)
+      }
+    }
+    return try made.get()
+  }
+
+  /// Tells everybody who waits.
+  private func settle(_ name: Digest256, isRight: Bool, _ client: IPAddress?) {
+    let waiters = state.withLock { state in
+      if isRight {
+        state.known.set(.now.advanced(by: Self.memory), for: name)
+        state.attempts.giveBack(client)
+      }
+      return state.pending.removeValue(forKey: name) ?? []
+    }
+    for waiter in waiters { waiter.wake(isRight) }
+  }
+
+  /// A name for these credentials under this list, from which they cannot be worked out.
+  private func name(of credentials: BasicCredentials, _ list: CredentialList) -> Digest256? {
+    var bytes: [UInt8] = []
+    // A buffer that grew would leave copies behind.
+    bytes.reserveCapacity(8 + credentials.bytes.count)
+    unsafe withUnsafeBytes(of: list.generation.bigEndian) { unsafe bytes.append(contentsOf: $0) }
+    bytes.append(contentsOf: credentials.bytes)
+    defer { erase(&bytes) }
+    return hash?.digest(bytes)
+  }
+
+  /// Ends the thread, if there is one. To be called once, at the very end.
+  func finish() {
+    state.withLock { $0.thread }?.stop()
+  }
+}

@@ -1,0 +1,293 @@
+import Foundation
+import PinfoldConfig
+import PinfoldCrypto
+import PinfoldLoop
+import PinfoldModel
+import PinfoldWire
+import Synchronization
+import Testing
+
+@testable import PinfoldServer
+
+/// Lines of credentials that cost next to nothing to check.
+enum CheapCredentials {
+  /// argon2id with 8 KiB and one pass over the password "right".
+  static let right = "$argon2id$v=19$m=8,t=1,p=1$BIURYVVIYXS9YYSBJCLi2g$ZDSEsZCUnHrVX2jRmUXifoUdgRkCIAoFrL7novrh558"
+
+  static func list(_ text: String) throws -> CredentialList { try CredentialList(Array(text.utf8), file: "users") }
+  static func secret(_ text: String) throws -> SecretBytes { try SecretBytes(copying: Array(text.utf8)) }
+  static func credentials(_ user: String, _ password: String) -> BasicCredentials? {
+    let text = Data("\(user):\(password)".utf8).base64EncodedString()
+    return BasicCredentials(Array("Basic \(text)".utf8)[...])
+  }
+}
+
+@Suite struct CredentialListTests {
+  private static let hash = CheapCredentials.right
+
+  @Test("Users are admitted by their own password only") func admits() throws {
+    let list = try CheapCredentials.list("# team\n\nalice:\(Self.hash)\nbob:\(Self.hash)\n")
+    #expect(list.count == 2)
+    #expect(list.warnings == [])
+    #expect(try list.admits("alice", CheapCredentials.secret("right")))
+    for (user, password) in [("alice", "wrong"), ("alice", ""), ("carol", "right"), ("", "right"), ("Alice", "right")] {
+      #expect(try !list.admits(user, CheapCredentials.secret(password)), "\(user)")
+    }
+  }
+
+  /// Would catch a name that two programs spell in two ways standing for one user.
+  @Test("Two spellings of a letter are two users") func spelling() throws {
+    let list = try CheapCredentials.list("\u{e9}:\(Self.hash)\n")
+    #expect(try list.admits("\u{e9}", CheapCredentials.secret("right")))
+    #expect(try !list.admits("e\u{301}", CheapCredentials.secret("right")))
+  }
+
+  /// Would catch a list that tells by its time who is in it.
+  @Test("An unknown user costs what a known one does") func time() throws {
+    let hash = try PasswordHash(of: CheapCredentials.secret("right")).text
+    let list = try CheapCredentials.list("alice:\(hash)\n")
+    func time(_ user: String) throws -> Double {
+      let secret = try CheapCredentials.secret("wrong")
+      let took = (0..<3).map { _ in ContinuousClock().measure { _ = list.admits(user, secret) } }
+      return (took.min() ?? .zero) / .seconds(1)
+    }
+    let ratio = try time("nobody") / time("alice")
+    #expect(ratio > 0.5 && ratio < 2, "\(ratio)")
+  }
+
+  struct Row: CustomTestStringConvertible {
+    let testDescription: String
+    let text: String
+    let message: String
+  }
+
+  @Test(arguments: [
+    Row(testDescription: "an empty file", text: "", message: "users: no user in it; pinfold passwd adds one"),
+    Row(testDescription: "comments only", text: "# a\n\n", message: "users: no user in it; pinfold passwd adds one"),
+    Row(
+      testDescription: "no colon", text: "alice\n",
+      message: "users:1:1: expected user:$argon2id$…, as pinfold passwd writes it"),
+    Row(
+      testDescription: "a password in the clear", text: "# x\nalice:s3cret\n",
+      message: "users:2:1: behind the user's name stands no Argon2id hash, as pinfold passwd writes it"),
+    Row(
+      testDescription: "Windows line ends", text: "alice:\(hash)\r\n",
+      message: "users:1:1: behind the user's name stands no Argon2id hash, as pinfold passwd writes it"),
+    Row(
+      testDescription: "no name", text: ":\(hash)\n",
+      message: "users:1:1: the user's name has to have 1 to 255 bytes of UTF-8 without control characters"),
+    Row(
+      testDescription: "a user twice", text: "a:\(hash)\nb:\(hash)\na:\(hash)\n",
+      message: "users:3:1: this user has a line already"),
+    Row(
+      testDescription: "several mistakes", text: "x\ny\n",
+      message: """
+        users:1:1: expected user:$argon2id$…, as pinfold passwd writes it
+        users:2:1: expected user:$argon2id$…, as pinfold passwd writes it
+        """),
+  ])
+  func `a bad line is named, and says nothing of what stands there`(_ row: Row) throws {
+    let errors = try #require(throws: FileErrors.self) { try CheapCredentials.list(row.text) }
+    #expect(errors.text == row.message)
+  }
+
+  @Test("A file of mistakes does not fill the log") func many() throws {
+    let errors = try #require(throws: FileErrors.self) {
+      try CheapCredentials.list(String(repeating: "x\n", count: 10_000))
+    }
+    #expect(errors.complaints.count == 50)
+  }
+
+  @Test("A file that everybody may read is a warning") func mode() throws {
+    let bytes = Array("alice:\(Self.hash)\n".utf8)
+    #expect(try CredentialList(bytes, file: "users", mode: 0o644).warnings.first?.contains("mode 0644") == true)
+    #expect(try CredentialList(bytes, file: "users", mode: 0o640).warnings == [])
+  }
+
+  @Test(
+    "One line is set and all others stay byte for byte",
+    arguments: [
+      ("", "a", "H", "a:H\n"), ("a:G\n", "a", "H", "a:H\n"), ("a:G", "a", "H", "a:H\n"),
+      ("b:G", "a", "H", "b:G\na:H\n"), ("# x\r\n\nab:G\na:G\n b", "a", "H", "# x\r\n\nab:G\na:H\n b"),
+      ("a:1\nb:2\na:3\n", "a", "H", "a:H\nb:2\n"), ("a:1\nb:2\n", "a", nil, "b:2\n"), ("b:2", "a", nil, nil),
+      ("aa:1\n", "a", nil, nil),
+    ] as [(String, String, String?, String?)])
+  func setting(before: String, user: String, hash: String?, after: String?) {
+    let result = CredentialText.setting(Array(user.utf8), to: hash, in: Array(before.utf8))
+    #expect(result == after.map { Array($0.utf8) })
+  }
+}
+
+@Suite struct AttemptLimiterTests {
+  private static func moment(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(1e12 + seconds * 1e9)) }
+  private static let alice = IPAddress("192.0.2.1")
+  private static let bob = IPAddress("192.0.2.2")
+
+  @Test("Ten attempts at once, then one in six seconds") func rate() {
+    var limiter = AttemptLimiter()
+    for _ in 0..<10 { #expect(limiter.take(Self.alice, now: Self.moment(0)) == nil) }
+    #expect(limiter.take(Self.alice, now: Self.moment(0)) == 7)
+    #expect(limiter.take(Self.alice, now: Self.moment(5)) == 2)
+    #expect(limiter.take(Self.alice, now: Self.moment(6)) == nil)
+    #expect(limiter.take(Self.alice, now: Self.moment(6)) == 7)
+    for second in 2...20 { #expect(limiter.take(Self.alice, now: Self.moment(Double(second) * 6)) == nil) }
+    for _ in 0..<10 { #expect(limiter.take(Self.alice, now: Self.moment(1000)) == nil) }
+  }
+
+  @Test("One client's attempts are no other client's") func others() {
+    var limiter = AttemptLimiter()
+    for _ in 0..<20 { _ = limiter.take(Self.alice, now: Self.moment(0)) }
+    #expect(limiter.take(Self.bob, now: Self.moment(0)) == nil)
+    #expect(limiter.take(nil, now: Self.moment(0)) == nil)
+  }
+
+  @Test("What was right is given back") func givesBack() {
+    var limiter = AttemptLimiter()
+    for _ in 0..<100 {
+      #expect(limiter.take(Self.alice, now: Self.moment(0)) == nil)
+      limiter.giveBack(Self.alice)
+    }
+    limiter.giveBack(Self.bob)
+  }
+
+  @Test("The addresses of one IPv6 network, and the spellings of one address, are one client") func networks() {
+    var limiter = AttemptLimiter()
+    for number in 0..<10 { #expect(limiter.take(IPAddress("2001:db8::\(number)"), now: Self.moment(0)) == nil) }
+    #expect(limiter.take(IPAddress("2001:db8::ffff:1"), now: Self.moment(0)) != nil)
+    #expect(limiter.take(IPAddress("2001:db8:0:1::1"), now: Self.moment(0)) == nil)
+    for _ in 0..<10 { _ = limiter.take(IPAddress("::ffff:192.0.2.9"), now: Self.moment(0)) }
+    #expect(limiter.take(IPAddress("192.0.2.9"), now: Self.moment(0)) != nil)
+  }
+
+  @Test("A clock at its end traps nothing") func end() {
+    var limiter = AttemptLimiter()
+    for _ in 0..<30 { _ = limiter.take(Self.alice, now: Deadline(nanoseconds: .max)) }
+    limiter.giveBack(Self.alice)
+  }
+}
+
+@Suite struct GatekeeperTests {
+  private static let client = IPAddress("192.0.2.1")
+  private static let other = IPAddress("192.0.2.2")
+
+  private static func onLoop(_ body: @escaping @Sendable (EventLoop) async throws -> Void) throws {
+    let loop = try EventLoop()
+    let failure = Mutex<(any Error)?>(nil)
+    loop.spawn {
+      do { try await body(loop) } catch { failure.withLock { $0 = error } }
+      loop.stop()
+    }
+    loop.run()
+    if let error = failure.withLock({ $0 }) { throw error }
+  }
+
+  private static func outcome(
+    _ gatekeeper: Gatekeeper, _ user: String, _ password: String, _ client: IPAddress?, _ list: CredentialList,
+    _ loop: EventLoop
+  ) async -> Result<String, TunnelFailure> {
+    do throws(TunnelFailure) {
+      return .success(
+        try await gatekeeper.admit(CheapCredentials.credentials(user, password), from: client, list, on: loop))
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  @Test("A right password opens, at once the second time; everything else is 407") func admits() throws {
+    let hash = try PasswordHash(of: CheapCredentials.secret("right")).text
+    let list = try CheapCredentials.list("alice:\(hash)\n")
+    let gatekeeper = Gatekeeper()
+    try Self.onLoop { loop in
+      #expect(await Self.outcome(gatekeeper, "alice", "right", Self.client, list, loop) == .success("alice"))
+      let start = ContinuousClock.now
+      for _ in 0..<100 {
+        #expect(await Self.outcome(gatekeeper, "alice", "right", Self.other, list, loop) == .success("alice"))
+      }
+      #expect(ContinuousClock.now - start < .milliseconds(200))
+      #expect(await Self.outcome(gatekeeper, "alice", "wrong", Self.client, list, loop) == .failure(.credentialsNeeded))
+      #expect(await Self.outcome(gatekeeper, "bob", "right", Self.client, list, loop) == .failure(.credentialsNeeded))
+      do throws(TunnelFailure) {
+        _ = try await gatekeeper.admit(nil, from: Self.client, list, on: loop)
+        Issue.record("nobody was admitted")
+      } catch {
+        #expect(error == .credentialsNeeded)
+      }
+    }
+    gatekeeper.finish()
+  }
+
+  /// Would catch a user who was taken out and goes on being known.
+  @Test("What one list admitted, the next one is asked again") func reload() throws {
+    let before = try CheapCredentials.list("alice:\(CheapCredentials.right)\n")
+    let after = try CheapCredentials.list("bob:\(CheapCredentials.right)\n")
+    let gatekeeper = Gatekeeper()
+    try Self.onLoop { loop in
+      #expect(await Self.outcome(gatekeeper, "alice", "right", Self.client, before, loop) == .success("alice"))
+      #expect(
+        await Self.outcome(gatekeeper, "alice", "right", Self.client, after, loop) == .failure(.credentialsNeeded))
+    }
+    gatekeeper.finish()
+  }
+
+  @Test("Who guesses is told to wait, and nobody else is; who was right before still is") func guesses() throws {
+    let list = try CheapCredentials.list("alice:\(CheapCredentials.right)\nbob:\(CheapCredentials.right)\n")
+    let gatekeeper = Gatekeeper()
+    try Self.onLoop { loop in
+      #expect(await Self.outcome(gatekeeper, "alice", "right", Self.client, list, loop) == .success("alice"))
+      var refusals = 0
+      for number in 0..<50 {
+        switch await Self.outcome(gatekeeper, "alice", "guess \(number)", Self.client, list, loop) {
+        case .failure(.clientLimit(let seconds)):
+          refusals += 1
+          #expect((1...10).contains(seconds))
+        case let outcome: #expect(outcome == .failure(.credentialsNeeded))
+        }
+      }
+      #expect(refusals == 40)
+      #expect(await Self.outcome(gatekeeper, "alice", "right", Self.client, list, loop) == .success("alice"))
+      #expect(await Self.outcome(gatekeeper, "bob", "right", Self.other, list, loop) == .success("bob"))
+    }
+    gatekeeper.finish()
+  }
+
+  /// Would catch a program that opens many tunnels at its start and is taken for one that guesses.
+  @Test("Many tunnels with one password hash it once") func singleFlight() throws {
+    let hash = try PasswordHash(of: CheapCredentials.secret("right")).text
+    let list = try CheapCredentials.list("alice:\(hash)\n")
+    let gatekeeper = Gatekeeper()
+    let start = ContinuousClock.now
+    try Self.onLoop { loop in
+      await withTaskGroup(of: Bool.self) { group in
+        for _ in 0..<200 {
+          group.addTask(executorPreference: loop) {
+            await Self.outcome(gatekeeper, "alice", "right", Self.client, list, loop) == .success("alice")
+          }
+        }
+        for await isRight in group { #expect(isRight) }
+      }
+    }
+    #expect(ContinuousClock.now - start < .seconds(5))
+    gatekeeper.finish()
+  }
+
+  @Test("The queue is bounded: whoever finds it full may come again") func full() throws {
+    let hash = try PasswordHash(of: CheapCredentials.secret("right")).text
+    let list = try CheapCredentials.list("alice:\(hash)\n")
+    let gatekeeper = Gatekeeper()
+    try Self.onLoop { loop in
+      var busy = 0
+      await withTaskGroup(of: Bool.self) { group in
+        for number in 0..<100 {
+          group.addTask(executorPreference: loop) {
+            let client = IPAddress("192.0.2.\(number)")
+            let outcome = await Self.outcome(gatekeeper, "alice", "\(number)", client, list, loop)
+            return outcome == .failure(.tunnelLimit(retryAfterSeconds: 1))
+          }
+        }
+        for await isBusy in group where isBusy { busy += 1 }
+      }
+      #expect(busy >= 100 - Gatekeeper.queueLimit)
+    }
+    gatekeeper.finish()
+  }
+}
