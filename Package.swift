@@ -103,7 +103,7 @@ let package = Package(
       "PinfoldServerTests",
       [
         "PinfoldModel", "PinfoldWire", "PinfoldPolicy", "PinfoldTelemetry", "PinfoldConfig", "PinfoldCrypto",
-        "PinfoldLoop", "PinfoldTLS", "PinfoldServer",
+        "PinfoldLoop", "PinfoldTLS", "PinfoldSupply", "PinfoldServer",
       ]),
     tests("ProjectTests", ["PinfoldModel"]),
     tests(

@@ -34,6 +34,7 @@ static const int pinfold_dns_options =
     DNS_OPTION_SEARCH | DNS_OPTION_NAMESERVERS | DNS_OPTION_MISC | DNS_OPTION_NAMESERVERS_NO_DEFAULT;
 static const int pinfold_dns_base_flags = EVDNS_BASE_NAMESERVERS_NO_DEFAULT;
 static const uint16_t pinfold_http_methods = EVHTTP_REQ_GET | EVHTTP_REQ_HEAD;
+static const uint16_t pinfold_http_methods_and_post = EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST;
 
 /* Callbacks deferred to the loop's next pass: none comes while the call that set it going has not returned. */
 static const int pinfold_bev_options = BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS;

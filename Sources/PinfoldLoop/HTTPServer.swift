@@ -1,14 +1,18 @@
 internal import CLibevent
 internal import CLinux
 
-/// A request to the admin port: GET or HEAD without a body worth reading.
+/// A request to the admin port, without a body worth reading: GET or HEAD, and POST where that path takes it.
 package struct HTTPRequest: Sendable {
+  /// Whether something is to be done; otherwise the request only reads.
+  package let isPost: Bool
   /// The path as sent, still percent-encoded; starts with `/`.
   package let path: String
   /// What follows `?`, still encoded; `nil` without one.
   package let query: String?
   /// The Accept field, `nil` without one.
   package let accept: String?
+  /// The Authorization field, `nil` without one. A secret: for comparing, never for a log.
+  package let authorization: String?
 }
 
 /// What the admin port answers.
@@ -35,7 +39,8 @@ package struct HTTPResponse: Sendable {
   }
 }
 
-/// A small HTTP/1.1 server on one loop (libevent's evhttp), for the admin port. GET and HEAD only.
+/// A small HTTP/1.1 server on one loop (libevent's evhttp), for the admin port. GET and HEAD; POST for the paths that
+/// are named, and 405 for it everywhere else.
 @safe
 package final class HTTPServer {
   /// Bytes of a request's line and fields; what browsers send is about 1 KiB.
@@ -52,15 +57,19 @@ package final class HTTPServer {
   private let loop: EventLoop
   private let server: OpaquePointer
   private let handler: (HTTPRequest) -> HTTPResponse
+  private let posts: Set<String>
   private var listener: OpaquePointer?
   private var resumption: LoopTimer?
 
   /// Serves until the server is let go, on the loop's thread.
   ///
-  /// - Parameter handler: called on the loop's thread; to answer at once.
+  /// - Parameters:
+  ///   - posts: the paths that take POST.
+  ///   - handler: called on the loop's thread; to answer at once.
   /// - Throws: `.descriptorsExhausted` when libevent or the system has no room.
   package init(
-    _ socket: consuming ListeningSocket, loop: EventLoop, handler: @escaping (HTTPRequest) -> HTTPResponse
+    _ socket: consuming ListeningSocket, loop: EventLoop, posts: Set<String> = [],
+    handler: @escaping (HTTPRequest) -> HTTPResponse
   ) throws(IOError) {
     loop.preconditionOnLoop()
     // evhttp closes what it is given; the path of a UNIX socket is removed by ours.
@@ -79,10 +88,11 @@ package final class HTTPServer {
     self.loop = loop
     unsafe server = made
     self.handler = handler
+    self.posts = posts
     unsafe listener = evhttp_bound_socket_get_listener(bound)
     unsafe evhttp_set_max_headers_size(made, Self.maximalHeadSize)
     unsafe evhttp_set_max_body_size(made, Self.maximalBodySize)
-    unsafe evhttp_set_allowed_methods(made, pinfold_http_methods)
+    unsafe evhttp_set_allowed_methods(made, posts.isEmpty ? pinfold_http_methods : pinfold_http_methods_and_post)
     unsafe evhttp_set_timeout(made, Self.timeout)
     let context = unsafe Unmanaged.passUnretained(self).toOpaque()
     unsafe evhttp_set_gencb(made, requested, context)
@@ -98,7 +108,14 @@ package final class HTTPServer {
   package var endpoint: Endpoint { socket.endpoint }
 
   fileprivate func answer(_ request: OpaquePointer) {
-    let response = handler(unsafe Self.read(request))
+    let asked = unsafe Self.read(request)
+    var response: HTTPResponse
+    if asked.isPost, !posts.contains(asked.path) {
+      response = HTTPResponse(status: 405, text: "this path only reads; use GET\n")
+      response.fields.append(("Allow", "GET, HEAD"))
+    } else {
+      response = handler(asked)
+    }
     let headers = unsafe evhttp_request_get_output_headers(request)
     for (name, value) in response.fields + [("Content-Type", response.contentType), ("Cache-Control", "no-store")] {
       unsafe _ = evhttp_add_header(headers, name, value)
@@ -118,7 +135,11 @@ package final class HTTPServer {
     let query = unsafe uri.flatMap { unsafe evhttp_uri_get_query($0) }.map { unsafe String(cString: $0) }
     let accept = unsafe evhttp_find_header(evhttp_request_get_input_headers(request), "Accept")
       .map { unsafe String(cString: $0) }
-    return HTTPRequest(path: path ?? "/", query: query, accept: accept)
+    let authorization = unsafe evhttp_find_header(evhttp_request_get_input_headers(request), "Authorization")
+      .map { unsafe String(cString: $0) }
+    let isPost = unsafe evhttp_request_get_command(request) == EVHTTP_REQ_POST
+    return HTTPRequest(
+      isPost: isPost, path: path ?? "/", query: query, accept: accept, authorization: authorization)
   }
 
   /// After a failed accept; does nothing to a listener that is accepting.

@@ -21,11 +21,30 @@ import Testing
     for line in [
       "configuration: \(place.scratch["pinfold.json5"])", "listen: 127.0.0.1:3128", "admin: 127.0.0.1:9128",
       "state_dir: \(place.scratch["state"])", "authorities: system", "unpinned: block", "tls13: probe",
-      "policy: \(place.scratch["policy.signed.json"])", "version: 7", "hosts: 2",
+      "install_id: none yet; made at the first start", "policy: \(place.scratch["policy.signed.json"])", "version: 7",
+      "hosts: 2",
     ] {
       #expect(tool.output.contains(line), "\(line) in \(tool.output)")
     }
     #expect(!place.scratch.names.contains("state"))
+  }
+
+  @Test func `it says who the instance is to rollouts, and from where that is known`() throws {
+    try place.sign()
+    #expect(try check(#"instance: { id: "canary-1" }"#).output.contains("device_id: canary-1 (instance.id)"))
+    let path = try place.configure()
+    #expect(unsafe mkdir(place.scratch["state"], 0o700) == 0)
+    defer {
+      unsafe unlink(place.scratch["state/install.id"])
+      unsafe rmdir(place.scratch["state"])
+    }
+    let id = String(repeating: "0f", count: 16)
+    try FileAccess.create(place.scratch["state/install.id"], Array("\(id)\n".utf8), mode: 0o600)
+    #expect(Tool("check", "-c", path).output.contains("install_id: \(id)"))
+    try FileAccess.replace(place.scratch["state/install.id"], Array("nonsense".utf8), mode: 0o600)
+    let damaged = Tool("check", "-c", path)
+    #expect(damaged.output.contains("install_id: not known"))
+    #expect(damaged.output.contains { $0.hasPrefix("warning: ") && $0.contains("install.id") })
   }
 
   @Test func `what weakens it is warned of, in the configuration and in the policy`() throws {
@@ -157,6 +176,40 @@ import Testing
     #expect(tool.output.contains("mode: enforce"))
     let shown = try #require(tool.output.first { $0.hasPrefix("pins: ") }).dropFirst(6).split(separator: " ")
     #expect(Set(shown.map(String.init)) == Set(pins))
+  }
+
+  private func rollout(_ strategy: String, _ words: String...) throws -> Tool {
+    try place.sign(
+      PolicyFolder.policy().replacing("ssl_pinning_config: {", with: "ssl_pinning_config: { \(strategy),"))
+    return Tool(["explain", "-c", try place.configure(#"instance: { id: "me" }"#)] + words + ["api.example.com"])
+  }
+
+  @Test func `a rollout by user is explained for the user that is named`() throws {
+    let strategy = #"rollout_strategy: { method: "whitelist", seed: "user_id", ids: ["alice"] }"#
+    let inside = try rollout(strategy, "--user", "alice")
+    #expect(inside.output.contains("mode: enforce"))
+    #expect(inside.output.contains("steps: inside the whitelist of 1, by user_id"))
+    let outside = try rollout(strategy, "--user", "bob")
+    #expect(outside.output.contains("mode: disabled"))
+    #expect(outside.output.contains("steps: switched off: outside the whitelist of 1, by user_id"))
+    let unknown = try rollout(strategy)
+    #expect(unknown.output.contains("mode: enforce"))
+    #expect(unknown.output.contains("steps: inside the whitelist of 1, by user_id, which is not known"))
+  }
+
+  @Test func `a rollout by share says where this instance falls`() throws {
+    let outside = try rollout("rollout_percentage: 0")
+    #expect(
+      outside.output.contains { $0.hasPrefix("steps: switched off: outside the rollout of 0.0 percent, device_id") })
+    let inside = try rollout("rollout_percentage: 99.9999")
+    #expect(
+      inside.output.contains { $0.hasPrefix("steps: inside the rollout of 99.9999 percent, device_id falls on ") })
+  }
+
+  @Test func `the version gate says what it compared`() throws {
+    let below = try rollout(#"min_app_version: "2.0""#)
+    #expect(below.output.contains("steps: the app's version is not known, beside min_app_version 2"))
+    #expect(below.output.contains("mode: enforce"))
   }
 
   @Test func `a pattern's rule in report mode is no block`() throws {

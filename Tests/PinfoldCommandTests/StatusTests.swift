@@ -52,6 +52,85 @@ import Testing
     #expect(tool.errors == ["pinfold: no status from unix:\(scratch["admin"]): no answer in time"])
   }
 
+  static let whole = """
+    {"version":"1.2.3","state":"serving","started_at":"2026-11-21T00:00:00Z","now":"2026-11-21T01:00:00Z",
+     "listen":["127.0.0.1:3128"],"workers":2,"unpinned":"block","tunnels":{"active":1,"limit":9},
+     "policy":{"version":7,"issued_at":"x","expires_at":"2027-02-21T00:00:00Z","expired":false,"enabled":true,"rules":3},
+     "last_reload":{"at":"2026-11-21T00:30:00Z","result":"failure","error":"bad\\u001b[2J"},
+     "breaker":{"enabled":true,"auto_disable":true,
+       "alerts":[{"rule":"*.example.com","host":"a.example.com:443","since":"2026-11-21T00:20:00Z","ratio":0.05,
+                  "failures":1,"samples":20}],
+       "suspensions":[{"rule":"api.example.com","host":"api.example.com:443","client":"0123456789abcdef",
+                       "since":"2026-11-21T00:50:00Z","until":"2026-11-21T01:05:00Z","ratio":1,"failures":20,
+                       "samples":20}]}}
+    """
+
+  @Test func `as text it is lines for people, with nothing in them that steers a terminal`() throws {
+    let server = try Answerer(
+      at: scratch["admin"],
+      ["/healthz": Self.ok, "/readyz": Self.ok, "/status": "HTTP/1.1 200 OK\r\n\r\n\(Self.whole)\n"])
+    defer { withExtendedLifetime(server) {} }
+    let tool = Tool("status", "--format", "text", "--admin", "unix:\(scratch["admin"])")
+    #expect(tool.status == .good)
+    #expect(
+      tool.output == [
+        "state: serving", "version: 1.2.3", "started: 2026-11-21T00:00:00Z", "listen: 127.0.0.1:3128", "workers: 2",
+        "tunnels: 1 of 9", "unpinned: block", "policy: version 7, 3 rules, expires 2027-02-21T00:00:00Z",
+        "reload: failure at 2026-11-21T00:30:00Z: bad\\u{1B}[2J", "breaker: suspends",
+        "suspended: api.example.com for client 0123456789abcdef until 2026-11-21T01:05:00Z: 20 of 20 failed, since "
+          + "2026-11-21T00:50:00Z",
+        "alert: *.example.com for all clients: 1 of 20 failed, since 2026-11-21T00:20:00Z",
+      ])
+    #expect(Tool("status", "--format", "json", "--admin", "unix:\(scratch["admin"])").output.first?.first == "{")
+  }
+
+  @Test func `another format is usage`() {
+    let tool = Tool("status", "--format", "xml", "--admin", "unix:/none")
+    #expect(tool.status == .usage)
+    #expect(tool.errors.first?.contains("\"xml\" is no format; right would be text or json") == true)
+  }
+
+  // MARK: Re-arming
+
+  private func rearm(_ host: String, _ answers: [String: String], token: String? = "secret\n") throws -> Tool {
+    let server = try Answerer(at: scratch["admin"], answers)
+    defer { withExtendedLifetime(server) {} }
+    if let token { try scratch.write("token", token) }
+    return Tool(
+      "status", "--admin", "unix:\(scratch["admin"])", "--token-file", scratch["token"], "--rearm", host)
+  }
+
+  @Test func `re-arming posts the host and prints the answer`() throws {
+    let tool = try rearm("API.example.com", ["/rearm?host=api.example.com:443": "HTTP/1.1 200 OK\r\n\r\narmed\n"])
+    #expect(tool.status == .good)
+    #expect(tool.output == ["armed"])
+    let address = try rearm("[::1]:8443", ["/rearm?host=%5B::1%5D:8443": "HTTP/1.1 200 OK\r\n\r\narmed\n"])
+    #expect(address.output == ["armed"])
+  }
+
+  @Test func `a refused token exits with 1 and says so`() throws {
+    let answer = "HTTP/1.1 401 Unauthorized\r\n\r\na token is needed\n"
+    let tool = try rearm("api.example.com", ["/rearm?host=api.example.com:443": answer])
+    #expect(tool.status == .failed)
+    #expect(tool.output == [])
+    #expect(tool.errors == ["pinfold: not re-armed at unix:\(scratch["admin"]): a token is needed (401)"])
+  }
+
+  @Test("A token file that holds none is not sent", arguments: ["", "\n", "two words\n", "a\r\nHost: b\n", "é\n"])
+  func noToken(text: String) throws {
+    let tool = try rearm("api.example.com", [:], token: text)
+    #expect(tool.status == .failed)
+    #expect(tool.errors.first?.contains("holds no token") == true)
+  }
+
+  @Test func `without a token file it says how to name one`() throws {
+    let tool = try rearm("api.example.com", [:], token: nil)
+    #expect(tool.status == .failed)
+    #expect(tool.errors.first?.contains("--token-file FILE") == true)
+    let host = Tool("status", "--rearm", "https://a", "--admin", "unix:/none")
+    #expect(host.status == .usage)
+  }
+
   @Test func `nobody at the address exits with 1`() {
     let tool = Tool("status", "--admin", "unix:\(scratch["nobody"])")
     #expect(tool.status == .failed)

@@ -3,9 +3,9 @@ import PinfoldModel
 import Testing
 
 /// Sends a request as bytes and reads what comes until the server closes.
-private func exchange(_ request: String) async throws -> String {
+private func exchange(_ request: String, posts: Set<String> = []) async throws -> String {
   try await onLoop { loop in
-    let server = try HTTPServer(try ListeningSocket(.loopback), loop: loop) { request in
+    let server = try HTTPServer(try ListeningSocket(.loopback), loop: loop, posts: posts) { request in
       loop.preconditionOnLoop()
       switch request.path {
       case "/text": return HTTPResponse(text: "query \(request.query ?? "none"), accept \(request.accept ?? "none")\n")
@@ -15,6 +15,8 @@ private func exchange(_ request: String) async throws -> String {
         return response
       case "/large":
         return HTTPResponse(status: 200, contentType: "x/y", body: [UInt8](repeating: 65, count: 2_000_000))
+      case "/do":
+        return HTTPResponse(text: "\(request.isPost ? "done" : "asked") by \(request.authorization ?? "nobody")\n")
       default: return HTTPResponse(status: 404, text: "nothing at \(request.path)\n")
       }
     }
@@ -55,6 +57,33 @@ private func request(_ line: String, _ fields: [String] = []) -> String {
     #expect(answer.hasPrefix("HTTP/1.1 503 "))
     #expect(answer.contains("Retry-After: 1\r\n"))
     #expect(try await exchange(request("GET /other HTTP/1.1")).hasPrefix("HTTP/1.1 404 "))
+  }
+
+  @Test func `POST reaches the paths that take it, with its authorization`() async throws {
+    let fields = ["Authorization: Bearer abc", "Content-Length: 0"]
+    let answer = try await exchange(request("POST /do?a=b HTTP/1.1", fields), posts: ["/do"])
+    #expect(answer.hasPrefix("HTTP/1.1 200 ") && answer.hasSuffix("\r\n\r\ndone by Bearer abc\n"))
+    let reading = try await exchange(request("GET /do HTTP/1.1"), posts: ["/do"])
+    #expect(reading.hasSuffix("\r\n\r\nasked by nobody\n"))
+  }
+
+  @Test("POST elsewhere is refused before the handler", arguments: ["/text", "/", "/do/", "/DO", "//do"])
+  func postElsewhere(path: String) async throws {
+    let answer = try await exchange(request("POST \(path) HTTP/1.1", ["Content-Length: 0"]), posts: ["/do"])
+    #expect(answer.hasPrefix("HTTP/1.1 405 "))
+    #expect(answer.contains("Allow: GET, HEAD\r\n"))
+    #expect(!answer.contains("accept") && !answer.contains("done"))
+  }
+
+  @Test("A body that nobody asked for is bounded") func largePost() async throws {
+    let size = HTTPServer.maximalBodySize * 16
+    let body = String(repeating: "a", count: size)
+    let answer: String
+    do {
+      answer = try await exchange(
+        request("POST /do HTTP/1.1", ["Content-Length: \(size)"]) + body, posts: ["/do"])
+    } catch IOError.reset { answer = "" }
+    #expect(!answer.contains("done"))
   }
 
   @Test func `a large body arrives whole`() async throws {

@@ -25,8 +25,9 @@ enum CheckCommand: Subcommand {
       throw CommandFailure(.config, error.text)
     }
     for line in lines(file, loaded, users) { console.line(line) }
-    let warnings =
+    var warnings =
       file.configuration.warnings + (users?.warnings ?? []) + (loaded.bundle?.document.warnings ?? [])
+    if case .failure(let error) = loaded.install { warnings.append(error.description) }
     for warning in warnings { console.line("warning: \(warning)") }
     for refusal in loaded.refusals { console.complain("refused: \(refusal)") }
     if loaded.bundle == nil, !file.configuration.policy.bundles.isEmpty {
@@ -50,6 +51,8 @@ enum CheckCommand: Subcommand {
       "authorities: \(configuration.tls.caFile ?? "system")",
       "unpinned: \(configuration.policy.unpinned.rawValue)",
       "tls13: \(configuration.tls.tls13.rawValue)",
+      "device_id: " + (loaded.device.map { "\($0.text) (\($0.source.rawValue))" } ?? "not known"),
+      "install_id: \(Self.text(loaded.install))",
       "policy: \(loaded.bundle?.file ?? "none")",
     ]
     for service in loaded.services.all {
@@ -59,5 +62,13 @@ enum CheckCommand: Subcommand {
     }
     if let bundle = loaded.bundle { lines += PolicySummary.lines(bundle.document, signers: bundle.signers) }
     return lines
+  }
+
+  private static func text(_ install: Result<InstallID?, InstallIDError>) -> String {
+    switch install {
+    case .success(let id?): id.text
+    case .success(nil): "none yet; made at the first start"
+    case .failure: "not known"
+    }
   }
 }

@@ -1,11 +1,17 @@
 import PinfoldModel
 import PinfoldPolicy
+import PinfoldServer
 
 /// `pinfold explain`: what the policy decides about a host, and why.
 enum ExplainCommand: Subcommand {
+  static let user = OptionSyntax(
+    long: "--user", value: "NAME",
+    help: "the user of the proxy to decide for (default: a client of this\nmachine without credentials)")
+
   static let syntax = CommandSyntax(
-    name: "explain", summary: "Say what the policy decides about a host, and why", usage: ["[-c FILE] HOST[:PORT]"],
-    options: [.config],
+    name: "explain", summary: "Say what the policy decides about a host, and why",
+    usage: ["[-c FILE] [--user NAME] HOST[:PORT]"],
+    options: [.config, user],
     operands: [OperandSyntax(name: "HOST[:PORT]", help: "as in a CONNECT line (default port: 443)")],
     details: """
       Prints "key: value" lines: host, rule, source, pins, expires, mode, tls13, and a line of steps for
@@ -23,8 +29,12 @@ enum ExplainCommand: Subcommand {
     let file = try ConfigurationFile(arguments)
     let loaded = try LoadedPolicy(file)
     for refusal in loaded.refusals { console.complain("refused: \(refusal)") }
-    var (decision, steps) = loaded.snapshot.explain(authority, at: loaded.now)
+    let user = arguments[user]
+    var (decision, steps) = loaded.snapshot.explain(authority, at: loaded.now, user: user)
     CachedPinLookup(file.configuration, loaded).amend(&decision, &steps)
+    let suspensions = KeptSuspensions(file.configuration, of: decision, at: loaded.now)
+    steps += suspensions.steps(for: user)
+    if suspensions.concern(user) { decision = decision.suspended() }
     let report = DecisionReport(decision, steps: steps)
     for line in report.lines { console.line(line) }
     return report.isBlocked ? .failed : .good

@@ -16,6 +16,10 @@ struct LoadedPolicy {
   let services: PinServices
   /// The time that decisions are made at: the clock's, or a later one that has passed for certain.
   let now: Timestamp
+  /// Who this instance is to rollouts by device; `nil` where it is not known.
+  let device: DeviceID?
+  /// Who it is to rollouts by installation: the id, or why there is none.
+  let install: Result<InstallID?, InstallIDError>
 
   /// Throws `config` for keys that are none, for bundles and authorities that are not there.
   init(_ file: ConfigurationFile) throws(CommandFailure) {
@@ -48,7 +52,13 @@ struct LoadedPolicy {
       throw CommandFailure(.config, error.text)
     }
     try Self.demandAuthorities(of: configuration)
-    snapshot = PolicySnapshot(standing, local: configuration.localPolicy())
+    let device = DeviceID(configuration)
+    let install = Result { () throws(InstallIDError) in
+      try InstallID(stateDirectory: configuration.stateDirectory)
+    }
+    let local = configuration.localPolicy(deviceID: device?.text, installID: (try? install.get())?.text)
+    snapshot = PolicySnapshot(standing, local: local)
+    (self.device, self.install) = (device, install)
     bundle = found
     refusals = lines
     now = clock

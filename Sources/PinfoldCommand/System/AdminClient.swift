@@ -20,9 +20,16 @@ struct AdminClient {
   }
 
   /// The status code and the body of `GET path`.
-  func get(_ path: String) throws(NetworkFailure) -> (code: Int, body: String) {
+  func get(_ path: String) throws(NetworkFailure) -> (code: Int, body: String) { try ask("GET \(path)") }
+
+  /// The status code and the body of `POST path` without a body of its own, with a bearer token (RFC 6750 §2.1).
+  func post(_ path: String, token: String) throws(NetworkFailure) -> (code: Int, body: String) {
+    try ask("POST \(path)", "Authorization: Bearer \(token)\r\nContent-Length: 0\r\n")
+  }
+
+  private func ask(_ line: String, _ fields: String = "") throws(NetworkFailure) -> (code: Int, body: String) {
     let connection = try TCPConnection(to: target, seconds: Self.timeout)
-    try connection.send(Array("GET \(path) HTTP/1.1\r\nHost: pinfold\r\nConnection: close\r\n\r\n".utf8))
+    try connection.send(Array("\(line) HTTP/1.1\r\nHost: pinfold\r\nConnection: close\r\n\(fields)\r\n".utf8))
     var answer: [UInt8] = []
     while true {
       let part = try connection.receive()

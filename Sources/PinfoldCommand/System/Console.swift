@@ -6,11 +6,13 @@ struct Console: Sendable {
   let line: @Sendable (String) -> Void
   /// Writes a message to standard error, every line led by `pinfold: `.
   let complain: @Sendable (String) -> Void
+  /// Whether a person reads standard output.
+  var isTerminal = false
 
   /// Standard output and standard error, unbuffered: what is said before a crash or a kill has been said.
   static let standard = Console(
     line: { write($0 + "\n", to: STDOUT_FILENO) },
-    complain: { write(prefixed($0), to: STDERR_FILENO) })
+    complain: { write(prefixed($0), to: STDERR_FILENO) }, isTerminal: isatty(STDOUT_FILENO) == 1)
 
   /// The form of every message on standard error.
   static func prefixed(_ message: String) -> String {

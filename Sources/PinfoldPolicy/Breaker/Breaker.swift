@@ -32,7 +32,8 @@ package struct Breaker: Sendable {
     var alert: BreakerTrip?
   }
 
-  var terms = BreakerTerms()
+  /// What it goes by.
+  package internal(set) var terms = BreakerTerms()
   var clients = FadingTable<Key, Entry>(limit: windowLimit)
   var rules = FadingTable<BreakerSubject, Entry>(limit: ruleLimit)
   var hosts = FadingTable<HostName, SampleWindow>(limit: hostLimit)

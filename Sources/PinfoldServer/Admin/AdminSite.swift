@@ -4,15 +4,21 @@ import PinfoldModel
 import PinfoldPolicy
 import PinfoldTelemetry
 
-/// The pages of the admin port: metrics, health, readiness, status. Reading only; it answers from memory at once.
+/// The pages of the admin port: metrics, health, readiness, status. It answers from memory at once. One path changes
+/// something, and asks for a token.
 final class AdminSite: Sendable {
-  private let services: Services
+  let services: Services
   private let history: ReloadHistory
   private let workers: Int
   private let listen: [String]
   private let started: LogTime
+  /// `nil` where it could not be kept: then nothing can be changed by request.
+  let token: AdminToken?
 
-  init(services: Services, history: ReloadHistory, workers: Int, listen: [String], started: LogTime) {
+  init(
+    services: Services, history: ReloadHistory, workers: Int, listen: [String], started: LogTime, token: AdminToken?
+  ) {
+    self.token = token
     self.services = services
     self.history = history
     self.workers = workers
@@ -33,6 +39,7 @@ final class AdminSite: Sendable {
       return HTTPResponse(status: 503, text: "\(readiness.detail ?? "not ready")\n")
     case "/status":
       return HTTPResponse(status: 200, contentType: "application/json", body: status().json)
+    case Self.rearmPath: return rearm(request)
     case "/":
       return HTTPResponse(status: 200, contentType: "text/html; charset=utf-8", body: StatusPage(status()).html)
     default: return HTTPResponse(status: 404, text: "not found; try /metrics /healthz /readyz /status\n")
@@ -63,6 +70,6 @@ final class AdminSite: Sendable {
       lastReload: history.last.map {
         .init(at: $0.at.text, result: $0.error == nil ? "success" : "failure", error: $0.error)
       }, pinServices: services.supply.standing(rules.pinServices), pinRecords: services.supply.recordCount,
-      audit: services.audit.figures)
+      audit: services.audit.figures, breaker: services.breaker.figures(rules.policy))
   }
 }

@@ -57,6 +57,8 @@ struct Status: Encodable {
   let pinRecords: Int
   /// Absent without `audit.file`.
   var audit: AuditFigures?
+  /// Absent without a policy.
+  var breaker: Breaker?
 
   /// The JSON text, keys sorted.
   var json: [UInt8] {

@@ -25,6 +25,7 @@ struct StatusPage {
     if let audit = status.audit {
       rows.append(("Audit", "\(audit.written) written, \(audit.lost) lost" + (audit.error.map { ": \($0)" } ?? "")))
     }
+    rows += status.breaker?.rows ?? []
     let table = rows.map { "<tr><th>\(Self.escaped($0.0))</th><td>\(Self.escaped($0.1))</td></tr>\n" }.joined()
     let page = """
       <!doctype html>

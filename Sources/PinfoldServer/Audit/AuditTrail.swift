@@ -127,12 +127,22 @@ package final class AuditTrail: Sendable {
   /// key for a pseudonym.
   func name(of client: SocketAddress?) -> String {
     guard let client else { return "unix" }
-    let text = client.address.text
+    return name(of: client.address.text)
+  }
+
+  /// The same for a client that is known by a text: its address or its user.
+  func name(of text: String) -> String {
     switch state.withLock({ $0.settings?.clients }) {
     case .address: return text
     case .pseudonym(let hash): return hash.pseudonym(text)
     case .hidden, nil: return "hidden"
     }
+  }
+
+  /// The pseudonym that records have for this text; `nil` where they have none.
+  func pseudonym(of text: String) -> String? {
+    guard case .pseudonym(let hash) = state.withLock({ $0.settings?.clients }) else { return nil }
+    return hash.pseudonym(text)
   }
 
   // MARK: The audit's own thread

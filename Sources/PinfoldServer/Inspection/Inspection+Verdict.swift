@@ -18,10 +18,14 @@ extension Inspection {
   }
 
   /// Asks the decision; and asks anew where the rules, or pins of a service, may have changed while the handshake was
-  /// under way.
+  /// under way, or a suspension may have ended.
   func judgeWithRulesOfNow(_ evidence: Evidence, _ method: VerificationMethod) -> Verdict {
     let current = worker.rules.current
-    guard current !== rules || decision.source == .service else { return decision.judge(evidence, method: method) }
-    return worker.services.decide(decision.authority, user: user, current).judge(evidence, method: method)
+    guard current !== rules || decision.source == .service || decision.state == .suspended else {
+      return decision.judge(evidence, method: method)
+    }
+    let identity = ClientIdentity(user: user, address: client.peerAddress?.address)
+    return worker.services.decide(decision.authority, user: user, for: identity, current).judge(
+      evidence, method: method)
   }
 }

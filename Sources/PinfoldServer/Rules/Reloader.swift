@@ -21,6 +21,7 @@ final class Reloader: Sendable {
     loaded = Mutex(first)
     say(first.report)
     note(first)
+    for warning in first.warnings { services.log.write(.warning, "identity", [.init("warning", .text(warning))]) }
     shard.policyReload(first.report?.isSuccess ?? true ? .success : .failure)
   }
 

@@ -16,6 +16,10 @@ package struct RulesLoader: Sendable {
     package let keeper: PolicyKeeper?
     /// How the bundles fared; `nil` when the configuration names none.
     package let report: PolicyKeeper.Report?
+    /// The installation's id, found at start; `nil` where it is not known.
+    let installID: String?
+    /// What went wrong without keeping anything from working, one line each.
+    package let warnings: [String]
   }
 
   /// The configuration file.
@@ -58,14 +62,17 @@ package struct RulesLoader: Sendable {
       throw FileErrors(file: path, [Complaint(at: nil, path: "tls.ca_file", error.description)])
     }
     let services = try PinServices(configuration, file: path)
-    let local = configuration.localPolicy()
+    var warnings: [String] = []
+    // The state directory changes with a restart only, and so does what lies in it.
+    let installID = previous == nil ? Self.installID(configuration, &warnings) : previous?.installID
+    let local = configuration.localPolicy(deviceID: DeviceID(configuration)?.text, installID: installID)
     guard !configuration.policy.bundles.isEmpty else {
       let policy = PolicySnapshot(.notConfigured, local: local)
       return Loaded(
         rules: Rules(
           configuration: configuration, policy: policy, trusting: authorities, digest: digest, pinServices: services,
           credentials: credentials),
-        keeper: nil, report: nil)
+        keeper: nil, report: nil, installID: installID, warnings: warnings)
     }
     let source = try BundleSource(configuration.policy, file: path)
     var keeper: PolicyKeeper
@@ -81,6 +88,15 @@ package struct RulesLoader: Sendable {
       rules: Rules(
         configuration: configuration, policy: policy, trusting: authorities, digest: digest,
         pinServices: services, clockFloor: keeper.clockFloor, credentials: credentials),
-      keeper: keeper, report: report)
+      keeper: keeper, report: report, installID: installID, warnings: warnings)
+  }
+
+  private static func installID(_ configuration: Configuration, _ warnings: inout [String]) -> String? {
+    do throws(InstallIDError) {
+      return try InstallID.loadOrCreate(stateDirectory: configuration.stateDirectory).text
+    } catch {
+      warnings.append(error.description)
+      return nil
+    }
   }
 }

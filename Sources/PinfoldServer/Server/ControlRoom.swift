@@ -12,6 +12,8 @@ final class ControlRoom: @unchecked Sendable {
   private static let expiryStep = Duration.seconds(5)
   /// How often is looked whether the policy expired.
   private static let policyStep = Duration.seconds(2)
+  /// How often suspensions that are over are said to be so. They are over without that.
+  private static let breakerStep = Duration.seconds(1)
   /// Time for cancelled tunnels to write their lines.
   private static let lastWords = Duration.seconds(2)
 
@@ -22,6 +24,7 @@ final class ControlRoom: @unchecked Sendable {
   private var expiry: LoopTimer?
   private var policyTimer: LoopTimer?
   private var policyWatch = PolicyWatch()
+  private var breakerTimer: LoopTimer?
 
   init(loop: EventLoop) { self.loop = loop }
 
@@ -30,7 +33,7 @@ final class ControlRoom: @unchecked Sendable {
     do throws(IOError) {
       let socket = try ListeningSocket(.tcp(address), sharing: false)
       let endpoint = socket.endpoint
-      site = try HTTPServer(socket, loop: loop) { pages.answer($0) }
+      site = try HTTPServer(socket, loop: loop, posts: [AdminSite.rearmPath]) { pages.answer($0) }
       return endpoint
     } catch {
       throw .cannotListen(address: address.text, error)
@@ -52,6 +55,11 @@ final class ControlRoom: @unchecked Sendable {
     policyTimer = LoopTimer(loop: loop, after: .zero, every: Self.policyStep) { [unowned self] in
       policyWatch.look(services)
     }
+  }
+
+  /// Ends suspensions in time.
+  func watch(_ breaker: BreakerWatch) {
+    breakerTimer = LoopTimer(loop: loop, after: Self.breakerStep, every: Self.breakerStep) { breaker.expire() }
   }
 
   /// Waits until no tunnel is open, at most `limit`; then calls `cancel`, and `over` at the end in any case.

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import PinfoldConfig
+import PinfoldCrypto
 package import PinfoldLoop
 import PinfoldModel
 import PinfoldPolicy
@@ -52,6 +53,7 @@ package final class Server: Sendable {
       rules: rules, metrics: metrics, log: log, audit: audit,
       keyLog: configuration.tls.keyLog.map { _ in KeyLog() }, cache: cache, supply: supply)
     services.label(loaded.rules.policy)
+    services.breaker.adopt(loaded.rules.policy)
     let history = ReloadHistory()
     do {
       workers = try (0..<count).map { number throws(IOError) in
@@ -61,12 +63,17 @@ package final class Server: Sendable {
     } catch {
       throw .system(error)
     }
+    if let cache = services.cache {
+      services.breaker.resume(SuspensionKeeper(cache, disk: reloads, log: log), loaded.rules.policy)
+    }
     listening = try Self.listen(configuration.listen, workers, services)
     let site = AdminSite(
-      services: services, history: history, workers: count, listen: listening.map(\.text), started: .now)
+      services: services, history: history, workers: count, listen: listening.map(\.text), started: .now,
+      token: Self.adminToken(configuration, log))
     admin = try control.serve(site, on: configuration.admin)
     if let path = configuration.tls.keyLog, let keyLog = services.keyLog { try control.read(keyLog, from: path) }
     control.watchPolicy(services)
+    control.watch(services.breaker)
     services.ownListeners.add(listening + [admin])
     reloader = Reloader(loader, loaded, services: services, history: history)
     self.services = services
@@ -91,6 +98,16 @@ package final class Server: Sendable {
       return try AuditTrail(settings, log: log)
     } catch {
       throw .system(error)
+    }
+  }
+
+  private static func adminToken(_ configuration: Configuration, _ log: Logger) -> AdminToken? {
+    do throws(CryptoError) {
+      return try AdminToken(stateDirectory: configuration.stateDirectory)
+    } catch {
+      log.write(
+        .warning, "the admin port only reads: its token cannot be kept", [.init("error", .text(error.description))])
+      return nil
     }
   }
 

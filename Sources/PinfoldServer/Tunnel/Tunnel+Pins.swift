@@ -13,7 +13,7 @@ extension Tunnel {
   func decide(
     _ authority: Authority, _ user: String?, _ rules: Rules, _ account: inout TunnelAccount
   ) async throws(TunnelFailure) -> Decision {
-    let decision = worker.services.decide(authority, user: user, rules)
+    let decision = worker.services.decide(authority, user: user, for: account.identity, rules)
     account.decision = decision
     guard let service = rules.pinService(for: decision) else {
       try admit(decision, rules)
@@ -32,7 +32,7 @@ extension Tunnel {
     }
     let failure = await worker.services.supply.fetch(authority.host, service, on: worker.loop)
     // What was in force when it began may be over.
-    let supplied = worker.services.decide(authority, user: user, rules)
+    let supplied = worker.services.decide(authority, user: user, for: account.identity, rules)
     account.decision = supplied
     if case .block = supplied.action { account.obstacle = failure.map { "\($0.step): \($0.description)" } }
     try admit(supplied, rules)

@@ -30,6 +30,7 @@ struct Tunnel {
     let upstream: StreamSocket
     do throws(TunnelFailure) {
       user = try await identify(asked, rules)
+      account.user = user
       decision = try await decide(asked.authority, user, rules, &account)
       upstream = try await dial(decision, rules)
     } catch {

@@ -9,6 +9,8 @@ struct TunnelAccount: Sendable {
   let id: RequestID
   let client: SocketAddress?
   let started: Deadline
+  /// The user of the proxy, where credentials are asked for.
+  var user: String?
   var authority: Authority?
   var decision: Decision?
   var upstream: SocketAddress?
@@ -31,6 +33,9 @@ struct TunnelAccount: Sendable {
     self.client = client
     self.started = started
   }
+
+  /// Who the client is to the breaker, which keeps one client from deciding for another.
+  var identity: ClientIdentity { ClientIdentity(user: user, address: client?.address) }
 
   /// The `host` label: hosts that no rule speaks of share one.
   var hostLabel: HostLabel {

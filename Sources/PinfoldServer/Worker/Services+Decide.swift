@@ -6,9 +6,13 @@ extension Services {
   /// What is to happen with a tunnel to this authority, asked now: the rules first, then whatever amends their decision.
   ///
   /// Answers at once, from memory. Asked again behind the handshake when something may have changed meanwhile.
-  /// `user`: the proxy's user, where one is asked for. `isUse`: for a tunnel, and not only to show what would be decided.
-  func decide(_ authority: Authority, user: String?, _ rules: Rules, isUse: Bool = true) -> Decision {
-    supplied(rules.decide(authority, user: user), rules, isUse: isUse)
+  /// `user`: the proxy's user, where one is asked for. A suspension is the client's alone; without a client the answer is
+  /// that for anybody. `isUse`: for a tunnel, and not only to show what would be decided.
+  func decide(
+    _ authority: Authority, user: String?, for client: ClientIdentity? = nil, _ rules: Rules, isUse: Bool = true
+  ) -> Decision {
+    let decision = supplied(rules.decide(authority, user: user), rules, isUse: isUse)
+    return client.map { breaker.amend(decision, for: $0) } ?? decision
   }
 
   /// A host that is left to a pin service gets the pins at hand; without any it stays blocked.

@@ -19,6 +19,7 @@ final class Services: Sendable {
   let ledger = ResumptionLedger()
   let tunnels = TunnelCount()
   let gatekeeper = Gatekeeper()
+  let breaker: BreakerWatch
   /// The secrets that applications log; `nil` without `tls.key_log`.
   let keyLog: KeyLog?
   /// What survives a restart; `nil` when it cannot be opened. Its calls wait for the disk: none belongs on a worker.
@@ -45,6 +46,7 @@ final class Services: Sendable {
     self.keyLog = keyLog
     self.cache = cache
     self.supply = supply
+    breaker = BreakerWatch(metrics: metrics, log: log, audit: audit)
   }
 
   /// What the gauges show of one labelled host. Pins are looked up for port 443, or for the port of the rule by which
@@ -54,7 +56,10 @@ final class Services: Sendable {
     let authority = Authority(host: name, port: rulePorts.withLock { $0[host] } ?? 443)
     let decision = decide(authority, user: nil, rules, isUse: false)
     guard decision.isPinned else { return nil }
-    return HostSample(state: .init(rawValue: decision.state.rawValue), pinsExpiry: decision.expiresAt)
+    let state = breaker.isSuspendedForAnyone(decision) ? EnforcementState.suspended : decision.state
+    return HostSample(
+      state: .init(rawValue: state.rawValue), pinsExpiry: decision.expiresAt,
+      failureRatio: breaker.failureRatio(of: name))
   }
 
   /// Puts new rules into force.
@@ -63,6 +68,8 @@ final class Services: Sendable {
     // Chains that other authorities vouched for are no evidence any more.
     if new.authorities != rules.current.authorities { ledger.removeAll() }
     log.setLevel(Severity(new.configuration.log.level))
+    // First, so that no suspension of the rules before meets the new ones.
+    breaker.adopt(new.policy)
     rules.replace(with: new)
   }
 

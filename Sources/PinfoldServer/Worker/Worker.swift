@@ -91,6 +91,7 @@ final class Worker: @unchecked Sendable {
     shard.verification(
       host: account.hostLabel, method: account.verdict.method, reason: account.verdict.reason,
       nanoseconds: account.verdictNanoseconds)
+    services.breaker.count(account.decision, account.verdict.reason, client: account.identity)
   }
 
   /// Counts a tunnel that got another answer than 200.

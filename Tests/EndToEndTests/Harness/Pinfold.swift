@@ -66,6 +66,17 @@ final class Pinfold: Sendable {
     return (proxy, admin, child)
   }
 
+  /// Starts once more over the files of one that has ended.
+  init(after before: Pinfold) throws {
+    guard before.child.poll() != nil else { throw HarnessError("it still runs") }
+    (workspace, port, admin, trustedKey) = (before.workspace, before.port, before.admin, before.trustedKey)
+    child = try Child([Self.binary, "run", "-c", workspace.path("pinfold.json5")])
+    try Wait.untilTrue("pinfold on port \(admin)") {
+      if let ending = child.poll() { throw HarnessError("pinfold \(ending)\n\(child.errors)\(child.output)") }
+      return try HTTP.get("/healthz", port: admin)?.status == 200
+    }
+  }
+
   private static func sign(_ settings: Settings, in workspace: Workspace) throws {
     let policy = try workspace.write("policy.json5", settings.policyText)
     try Command.output([
@@ -127,9 +138,13 @@ enum HTTP {
   }
 
   /// `nil` when nobody listens or nothing readable comes back.
-  static func get(_ path: String, port: UInt16) throws -> Answer? {
+  static func get(_ path: String, port: UInt16) throws -> Answer? { try ask("GET", path, port: port) }
+
+  /// Another method, with fields that each end in a line break.
+  static func ask(_ method: String, _ path: String, fields: String = "", port: UInt16) throws -> Answer? {
     guard let socket = try Socket.connect(to: port) else { return nil }
-    socket.send(Array("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\nConnection: close\r\n\r\n".utf8))
+    socket.send(
+      Array("\(method) \(path) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\nConnection: close\r\n\(fields)\r\n".utf8))
     var bytes: [UInt8] = []
     while case .bytes(let more) = socket.receive() { bytes += more }
     let reply = ProxyReply(bytes)

@@ -23,6 +23,9 @@ struct Settings: Sendable {
   var limits: [String: Double] = ["connect_seconds": 5, "handshake_seconds": 5, "idle_seconds": 60, "drain_seconds": 5]
   var clients = ["127.0.0.0/8", "::1/128"]
   var workers = 2
+  /// Members of `instance`, such as `id: "canary"`, and of `policy.builtin_pins`.
+  var instance = ""
+  var builtinPins = ""
   /// The root to trust; `nil` trusts the system's.
   var rootFile: String?
   /// The file of users, relative to the configuration.
@@ -84,13 +87,14 @@ struct Settings: Sendable {
     return """
       {
         listen: ["127.0.0.1:\(proxy)"], admin: "127.0.0.1:\(admin)", workers: \(workers), state_dir: "state",
-        policy: { bundles: ["policy.signed.json"], trusted_keys: ["\(trustedKey)"], unpinned: "\(unpinned)" },
+        policy: { bundles: ["policy.signed.json"], trusted_keys: ["\(trustedKey)"], unpinned: "\(unpinned)",
+                  builtin_pins: { \(builtinPins) } },
         pin_services: [\(services.joined(separator: ", "))],
         tls: { tls13: "\(tls13)", resumption: "\(resumption)", psk_declined: "\(pskDeclined)",
                ca_file: \(Self.optional(rootFile)), key_log: \(Self.optional(keyLog)) },
         destinations: { resolve: { \(addresses) }, ports: [\(Self.list(ports))], allow: [\(Self.list(allow))] },
         access: { clients: [\(Self.list(clients))], credentials_file: \(Self.optional(credentials)) },
-        limits: { \(limits) }, audit: { \(audit) },
+        limits: { \(limits) }, audit: { \(audit) }, instance: { \(instance) },
         log: { level: "info", format: "json" },
       }
       """
