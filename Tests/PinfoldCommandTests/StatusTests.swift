@@ -76,7 +76,7 @@ import Testing
       tool.output == [
         "state: serving", "version: 1.2.3", "started: 2026-11-21T00:00:00Z", "listen: 127.0.0.1:3128", "workers: 2",
         "tunnels: 1 of 9", "unpinned: block", "policy: version 7, 3 rules, expires 2027-02-21T00:00:00Z",
-        "reload: failure at 2026-11-21T00:30:00Z: bad\\u{1B}[2J", "breaker: suspends",
+        "reload: failure at 2026-11-21T00:30:00Z: bad\\u{1b}[2J", "breaker: suspends",
         "suspended: api.example.com for client 0123456789abcdef until 2026-11-21T01:05:00Z: 20 of 20 failed, since "
           + "2026-11-21T00:50:00Z",
         "alert: *.example.com for all clients: 1 of 20 failed, since 2026-11-21T00:20:00Z",

@@ -98,6 +98,6 @@ struct BreakerStage {
   var kept: [URL] {
     let folder = pinfold.workspace.folder.appending(path: "state/cache")
     let all = (try? FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)) ?? []
-    return all.filter { $0.lastPathComponent.hasPrefix("breaker-") }
+    return all.filter { $0.lastPathComponent.hasPrefix("breaker-") && $0.pathExtension.isEmpty }
   }
 }

@@ -12,7 +12,8 @@ extension Operation {
 
     @Test("A suspension is in metrics, log, status, page and explain, and ends by itself") func life() throws {
       let server = try rotated()
-      let stage = try BreakerStage(BreakerStage.settings(port: server.port, cooldown: 6))
+      let stage = try BreakerStage(
+        BreakerStage.settings(port: server.port, cooldown: 6).with { $0.audit = #"file: "audit.jsonl""# })
       #expect(try stage.tunnels(19) == ["refused": 19])
       #expect(try stage.figures().alerts.isEmpty, "too few samples for any word")
       #expect(try stage.tunnels(6) == ["refused": 1, "other": 5])
@@ -45,6 +46,13 @@ extension Operation {
       try Wait.untilTrue("the line of its end") { !stage.lines(BreakerStage.rearmed).isEmpty }
       #expect(stage.lines(BreakerStage.rearmed).compactMap { $0["why"] as? String } == ["elapsed"])
       try Wait.untilTrue("the record's end") { stage.kept.isEmpty }
+      let records = try Command.output(["sh", "-c", "cat \(stage.pinfold.workspace.folder.path)/audit-*.jsonl"])
+        .split(separator: "\n").filter { $0.contains(#""event":"breaker""#) }
+      #expect(records.count == 2, "\(records)")
+      #expect(records.first?.contains(#""action":"suspend""#) == true && !records.description.contains("127.0.0.1"))
+      #expect(records.last?.contains(#""why":"elapsed""#) == true)
+      // The audit and the status call the client by the same name.
+      #expect(records.allSatisfy { $0.contains(#""client":"\#(suspension.client ?? "")""#) })
     }
 
     @Test("A suspension survives SIGTERM and kill -9, for the client it was for", arguments: [SIGTERM, SIGKILL])
