@@ -157,7 +157,7 @@ final class BreakerWatch: Sendable {
   private func figure(_ trip: BreakerTrip) -> Status.Breaker.Trip {
     .init(
       rule: trip.rule, host: trip.authority.text, client: trip.client.map(pseudonym),
-      since: BreakerClock.time(of: trip.since).text, until: trip.until.map { BreakerClock.time(of: $0).text },
+      since: BreakerClock.text(of: trip.since), until: trip.until.map { BreakerClock.text(of: $0) },
       ratio: trip.ratio, failures: trip.failures, samples: trip.samples)
   }
 
@@ -181,9 +181,9 @@ final class BreakerWatch: Sendable {
   private static func counts(_ trip: BreakerTrip) -> [LogEvent.Field] {
     var fields: [LogEvent.Field] = [
       .init("failures", .integer(Int64(trip.failures))), .init("samples", .integer(Int64(trip.samples))),
-      .init("since", .text(BreakerClock.time(of: trip.since).text)),
+      .init("since", .text(BreakerClock.text(of: trip.since))),
     ]
-    if let until = trip.until { fields.append(.init("until", .text(BreakerClock.time(of: until).text))) }
+    if let until = trip.until { fields.append(.init("until", .text(BreakerClock.text(of: until)))) }
     return fields
   }
 }

@@ -16,7 +16,7 @@ package struct KeptSuspensions: Sendable {
   /// The suspensions of the rule that a decision stands on. None where the cache or its key cannot be read.
   package init(_ configuration: Configuration, of decision: Decision, at now: Timestamp) {
     kept = Self.record(configuration, version: decision.policyVersion).compactMap { entry in
-      let until = Timestamp(seconds: entry.until)
+      let until = Timestamp(seconds: entry.until / 1000)
       guard decision.source == .policy, entry.rule == decision.rulePattern, until > now, let trip = entry.trip,
         let client = trip.client
       else { return nil }

@@ -66,7 +66,7 @@ final class SuspensionKeeper: Sendable {
   }
 }
 
-/// The contents of the record, as JSON. Times are seconds since 1970.
+/// The contents of the record, as JSON. Times are milliseconds since 1970.
 struct SuspensionRecord: Codable, Equatable {
   struct Suspension: Codable, Equatable {
     var rule: String
@@ -102,8 +102,8 @@ extension SuspensionRecord.Suspension {
     guard let client = trip.client, let until = trip.until else { return nil }
     self.init(
       rule: trip.rule, authority: trip.authority.text, user: nil, address: nil, failures: trip.failures,
-      samples: trip.samples, since: BreakerClock.time(of: trip.since).seconds,
-      until: BreakerClock.time(of: until).seconds)
+      samples: trip.samples, since: BreakerClock.time(of: trip.since).milliseconds,
+      until: BreakerClock.time(of: until).milliseconds)
     switch client {
     case .user(let name): user = name
     case .address(let address): self.address = address.text
@@ -114,7 +114,7 @@ extension SuspensionRecord.Suspension {
   /// The trip in moments of this process; `nil` when it cannot be one: names that are none, or a clock that was set back
   /// to before it began.
   var trip: BreakerTrip? {
-    guard let authority = Authority(authority), since <= Timestamp.now.seconds else { return nil }
+    guard let authority = Authority(authority), since <= LogTime.now.milliseconds else { return nil }
     let client: ClientIdentity
     switch (user, address.map { IPAddress($0) }) {
     case (let name?, nil): client = .user(name)
@@ -124,7 +124,7 @@ extension SuspensionRecord.Suspension {
     }
     return BreakerTrip(
       rule: rule, authority: authority, client: client, failures: failures, samples: samples,
-      since: BreakerClock.moment(of: Timestamp(seconds: since)),
-      until: BreakerClock.moment(of: Timestamp(seconds: until)))
+      since: BreakerClock.moment(of: LogTime(milliseconds: since)),
+      until: BreakerClock.moment(of: LogTime(milliseconds: until)))
   }
 }

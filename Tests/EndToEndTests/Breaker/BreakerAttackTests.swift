@@ -128,6 +128,32 @@ extension Operation {
       #expect(try #require(try HTTP.get("/status", port: stage.pinfold.admin)).body.contains("127.0.0.2") == false)
     }
 
+    /// Guards: who is known by a name is counted by that name, not by the address all share.
+    @Test("One user cannot trip another's host, from the same address") func otherUsers() throws {
+      let certificates = try Certificates.shared()
+      let server = try Servers.nginx(certificates.ecdsa, certificates.rsa)
+      let settings = try BreakerStage.settings(port: server.port, samples: 5).with { $0.credentials = "users" }
+      let stage = try BreakerStage(settings, users: ["alice", "mallory"])
+      #expect(try stage.tunnels(8, "--rsa", "--user", "mallory:secret") == ["refused": 5, "rsa": 3])
+      #expect(try stage.tunnels(4, "--rsa", "--user", "alice:secret") == ["refused": 4])
+      #expect(try stage.tunnels(1, from: "127.0.0.2", "--rsa", "--user", "mallory:secret") == ["rsa": 1])
+      let line = try #require(stage.lines(BreakerStage.suspended).first)
+      #expect(line["client"] as? String == "mallory")
+      // A restart keeps whose it was.
+      try Wait.untilTrue("the record") { !stage.kept.isEmpty }
+      stage.pinfold.child.signal(9)
+      try stage.pinfold.child.wait()
+      var after = stage
+      after.pinfold = try Pinfold(after: stage.pinfold)
+      #expect(try after.tunnels(1, "--rsa", "--user", "mallory:secret") == ["rsa": 1])
+      #expect(try after.tunnels(1, "--rsa", "--user", "alice:secret") == ["refused": 1])
+      let file = after.pinfold.workspace.path("pinfold.json5")
+      for (user, mode) in [("mallory", "suspended"), ("alice", "enforce")] {
+        let explained = try Pinfold.command("explain", "-c", file, "--user", user, BreakerStage.host)
+        #expect(explained.output.contains("mode: \(mode)"), "\(explained)")
+      }
+    }
+
     /// Guards: `max_disabled_percent` and `never_disable` of the signed policy.
     @Test("No more rules are suspended than the policy bears, and never one that says so") func bounds() throws {
       let certificates = try Certificates.shared()

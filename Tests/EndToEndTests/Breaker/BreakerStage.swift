@@ -40,7 +40,15 @@ struct BreakerStage {
     }
   }
 
-  init(_ settings: Settings) throws { pinfold = try Pinfold(settings) }
+  /// Starts the proxy; `users` get the password `secret` in the credentials file `users`.
+  init(_ settings: Settings, users: [String] = []) throws {
+    pinfold = try Pinfold(settings) { workspace in
+      for user in users {
+        let made = try Pinfold.command("passwd", "-f", workspace.path("users"), user, input: "secret\n")
+        guard made.succeeded else { throw HarnessError("\(made)") }
+      }
+    }
+  }
 
   /// Opens so many tunnels and counts who served them: a certificate's name, or `refused`.
   @discardableResult

@@ -81,6 +81,25 @@ extension Operation {
       }
     }
 
+    /// Guards: a user's side is the user's, on the instance that others share.
+    @Test("A rollout by user is for those users, whoever else is there") func users() throws {
+      let certificates = try Certificates.shared()
+      let server = try Servers.nginx(certificates.ecdsa, protocols: "TLSv1.2")
+      let settings = try Settings.pinned(certificates.other.pin, port: server.port).with {
+        $0.credentials = "users"
+        $0.policy = #"rollout_strategy: { method: "whitelist", seed: "user_id", ids: ["alice"] }"#
+      }
+      let stage = try BreakerStage(settings, users: ["alice", "bob"])
+      #expect(try stage.tunnels(1, "--user", "alice:secret") == ["refused": 1])
+      #expect(try stage.tunnels(1, "--user", "bob:secret") == ["ecdsa": 1])
+      #expect(try stage.pinfold.reasons(2) == ["pin_mismatch", "chain_verified"])
+      for (user, mode) in [("alice", "enforce"), ("bob", "disabled")] {
+        let explained = try Pinfold.command(
+          "explain", "-c", stage.pinfold.workspace.path("pinfold.json5"), "--user", user, "api.pinfold.test")
+        #expect(explained.output.contains("\nmode: \(mode)\n"), "\(explained)")
+      }
+    }
+
     /// Guards: an instance must not change sides by a restart.
     @Test("The installation's id is made once, for its owner, and survives a restart") func installID() throws {
       let settings = try Settings.pinned(Certificates.shared().ecdsa.pin, port: 1)

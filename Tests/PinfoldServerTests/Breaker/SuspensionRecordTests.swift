@@ -25,7 +25,7 @@ import Testing
       since: moment + since, until: until.map { moment + $0 })
   }
 
-  @Test("A suspension comes back as it was, to the second", arguments: clients)
+  @Test("A suspension comes back as it was", arguments: clients)
   func roundTrip(_ client: ClientIdentity) throws {
     let before = try Self.trip(client)
     let record = SuspensionRecord(version: 7, suspensions: [try #require(.init(before))])
@@ -34,9 +34,9 @@ import Testing
     let after = try #require(read.suspensions.first?.trip)
     #expect((after.rule, after.client, after.authority) == (before.rule, before.client, before.authority))
     #expect((after.failures, after.samples) == (3, 40))
-    #expect(abs(after.since - before.since) <= 2000)
+    #expect(abs(after.since - before.since) < 50)
     let (old, new) = (try #require(before.until), try #require(after.until))
-    #expect(new <= old && new > old - 2000, "never longer")
+    #expect(abs(new - old) < 50)
   }
 
   @Test func `alerts are not kept`() throws {
@@ -46,7 +46,7 @@ import Testing
 
   @Test func `a clock that was set back to before it began ends it`() throws {
     var kept = try #require(try SuspensionRecord.Suspension(Self.trip(.local)))
-    kept.since = Timestamp.now.seconds + 60
+    kept.since = LogTime.now.milliseconds + 60_000
     #expect(kept.trip == nil)
   }
 
@@ -71,12 +71,15 @@ import Testing
     #expect(kept.trip == nil)
   }
 
-  @Test("Times out of all bounds trap nowhere and last nowhere", arguments: [Int64.min, -1, 0, .max])
+  @Test(
+    "Times out of all bounds trap nowhere, and lie in the past or beyond any cool-down, which is refused",
+    arguments: [Int64.min, -1, 0, .max])
   func bounds(_ time: Int64) throws {
     var kept = try #require(try SuspensionRecord.Suspension(Self.trip(.local)))
     kept.until = time
     let until = try #require(kept.trip?.until)
-    #expect(until < BreakerClock.moment || until == .min)
+    // 604,800 seconds: the longest cool-down a policy can ask for.
+    #expect(until < BreakerClock.moment || until > BreakerClock.moment + 604_800_000)
     kept.since = min(time, 0)
     let since = try #require(kept.trip?.since)
     _ = BreakerClock.time(of: since)
