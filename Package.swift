@@ -110,6 +110,7 @@ let package = Package(
       "PinfoldCommandTests",
       ["PinfoldModel", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldTLS", "PinfoldCommand"],
       exclude: ["Help"]),
-    tests("EndToEndTests", ["pinfold"], exclude: ["Alerts", "Clients", "Flows/Programs", "Papers/Programs"]),
+    tests(
+      "EndToEndTests", ["pinfold"], exclude: ["Alerts", "Clients", "Flows/Programs", "Papers/Programs", "Servers"]),
   ]
 )

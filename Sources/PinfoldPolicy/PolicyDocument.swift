@@ -15,6 +15,8 @@ package struct PolicyDocument: Sendable {
   package var rollout = RolloutStrategy()
   package var fallback = Fallback()
   package var monitoring = Monitoring()
+  /// Whose signatures count from this document on; `nil` leaves that as it is.
+  package var trustedKeys: SignerSet?
   package var table: RuleTable
 
   /// A document whose optional members have their defaults.
@@ -40,6 +42,20 @@ package struct PolicyDocument: Sendable {
     case valid
     case notYetIssued
     case expired
+  }
+}
+
+/// `trusted_keys`: keys that are to sign every later policy, and how many of them have to.
+package struct SignerSet: Hashable, Sendable {
+  /// Public keys as written, 1–64: reading them is the crypto layer's.
+  package var keys: [String]
+  /// At least 1, at most the number of keys.
+  package var requiredSignatures: Int
+
+  /// As the document says.
+  package init(keys: [String], requiredSignatures: Int) {
+    self.keys = keys
+    self.requiredSignatures = requiredSignatures
   }
 }
 

@@ -55,9 +55,9 @@ struct PolicyBenchmark {
     try? Data("5".utf8).write(to: URL(filePath: "/proc/self/clear_refs"))
     var bundle: PolicyBundle?
     let seconds = Self.time {
-      let (newest, refusals) = source.newest(at: Self.now, highest: 0)
-      bundle = newest
-      for refusal in refusals { print("refused: \(refusal)") }
+      let seen = source.examine(at: Self.now, highest: 0, chain: TrustChain(source.trust))
+      bundle = seen.newest
+      for refusal in seen.refusals { print("refused: \(refusal)") }
     }
     guard let bundle else { throw Failure(text: "the bundle was refused") }
     return Loaded(

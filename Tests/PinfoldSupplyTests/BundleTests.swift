@@ -1,6 +1,7 @@
 import FoundationEssentials
 import PinfoldConfig
 import PinfoldCrypto
+import PinfoldLoop
 import PinfoldModel
 import PinfoldPolicy
 import Testing
@@ -78,7 +79,8 @@ import Testing
     let causes: [BundleRefusal.Cause] = [
       .file(.tooLarge(path: "b", limit: 5)), .envelope(.payloadType(found: "x", expected: "y")), .expired(time),
       .notYetIssued(time), .rollback(version: 1, highest: 2), .versionReused(3),
-      .stateUnreadable(.corrupt(path: "s")), .notLocal,
+      .stateUnreadable(.corrupt(path: "s")), .notFetched, .keys("k"),
+      .rotation(.payloadType(found: "x", expected: "y")), .rotationLost("r"), .fetch(.timedOut(.reply)),
     ]
     for cause in causes {
       let refusal = BundleRefusal(file: "b", cause: cause)
@@ -98,7 +100,7 @@ extension SupplyFixture {
   /// The trusted keys, where only a typed error may be thrown.
   func trustOrFail() throws(BundleRefusal) -> TrustedKeys {
     guard let trust = TrustedKeys(keys.map(\.publicKey), required: 1) else {
-      throw BundleRefusal(file: "", cause: .notLocal)
+      throw BundleRefusal(file: "", cause: .notFetched)
     }
     return trust
   }
@@ -112,7 +114,7 @@ extension SupplyFixture {
     try fixture.put("expired", fixture.bundle(version: 9, expiresIn: -1))
     try fixture.put("broken", [1, 2, 3])
     for order in [["old", "new", "expired", "broken"], ["broken", "expired", "new", "old"]] {
-      let (bundle, refusals) = try fixture.source(order).newest(at: fixture.now, highest: 0)
+      let (bundle, refusals) = try fixture.source(order).look(at: fixture.now)
       #expect(bundle?.document.version == 5)
       #expect(Set(refusals.map(\.word)) == ["expired", "envelope"])
     }
@@ -122,7 +124,7 @@ extension SupplyFixture {
     let fixture = try SupplyFixture()
     try fixture.put("one", fixture.bundle(version: 3, host: "one.example.com"))
     try fixture.put("two", fixture.bundle(version: 3, host: "two.example.com"))
-    let (bundle, _) = try fixture.source(["one", "two"]).newest(at: fixture.now, highest: 0)
+    let (bundle, _) = try fixture.source(["one", "two"]).look(at: fixture.now)
     #expect(bundle?.file == "\(fixture.path)/one")
   }
 
@@ -130,10 +132,10 @@ extension SupplyFixture {
     let fixture = try SupplyFixture()
     let bytes = fixture.bundle(version: 1)
     try fixture.put("b", bytes)
-    let (none, refusals) = try fixture.source(["b"], maxBytes: bytes.count - 1).newest(at: fixture.now, highest: 0)
+    let (none, refusals) = try fixture.source(["b"], maxBytes: bytes.count - 1).look(at: fixture.now)
     #expect(none == nil)
     #expect(refusals.map(\.word) == ["too_large"])
-    #expect(try fixture.source(["b"], maxBytes: bytes.count).newest(at: fixture.now, highest: 0).bundle != nil)
+    #expect(try fixture.source(["b"], maxBytes: bytes.count).look(at: fixture.now).bundle != nil)
   }
 
   @Test func `files that do not exist are mistakes of the configuration, each at its place`() throws {
@@ -146,9 +148,12 @@ extension SupplyFixture {
       #expect(error.complaints.map(\.path) == ["policy.bundles[1]", "policy.bundles[2]"])
       #expect(error.text.contains("pinfold.json5:1:1: policy.bundles[1]: no such file: \(fixture.path)/gone"))
     }
-    let (_, refusals) = try fixture.source(["gone", "https://pins.example.com/policy"]).newest(
-      at: fixture.now, highest: 0)
-    #expect(refusals.map(\.word) == ["unreadable", "not_local"])
+    let source = try fixture.source(["gone", "https://pins.example.com/policy"])
+    #expect(source.look(at: fixture.now).refusals.map(\.word) == ["unreadable"])
+    #expect(
+      source.examine(at: fixture.now, highest: 0, chain: TrustChain(source.trust)).missing == [
+        "https://pins.example.com/policy"
+      ])
   }
 
   @Test func `keys that are none and thresholds out of reach are mistakes of the configuration`() throws {
@@ -167,6 +172,14 @@ extension SupplyFixture {
     }
     section.trustedKeys = []
     #expect(throws: FileErrors.self) { try BundleSource(section, file: "pinfold.json5") }
+  }
+}
+
+extension BundleSource {
+  /// All bundles, when nothing was accepted before.
+  func look(at now: Timestamp) -> (bundle: PolicyBundle?, refusals: [BundleRefusal]) {
+    let seen = examine(at: now, highest: 0, chain: TrustChain(trust))
+    return (seen.newest, seen.refusals)
   }
 }
 

@@ -11,13 +11,13 @@ enum CheckCommand: Subcommand {
     usage: ["[-c FILE]"], options: [.config],
     details: """
       Prints "key: value" lines of what "run" would put in force, and a line "warning: …" for everything
-      that weakens it. Nothing is changed. The exit status is 78 when the configuration cannot be used,
-      and 1 when a policy is refused.
+      that weakens it. Policies with a URL are fetched; nothing is changed. The exit status is 78 when the
+      configuration cannot be used, and 1 when a policy is refused.
       """)
 
   static func run(_ arguments: Arguments, console: Console) throws(CommandFailure) -> ExitCode {
     let file = try ConfigurationFile(arguments)
-    let loaded = try LoadedPolicy(file)
+    let loaded = try LoadedPolicy(file, fetches: true)
     let users: CredentialList?
     do throws(FileErrors) {
       users = try CredentialList.load(file.configuration, file: file.path)
@@ -27,8 +27,14 @@ enum CheckCommand: Subcommand {
     for line in lines(file, loaded, users) { console.line(line) }
     var warnings =
       file.configuration.warnings + (users?.warnings ?? []) + (loaded.bundle?.document.warnings ?? [])
+      + loaded.warnings
     if case .failure(let error) = loaded.install { warnings.append(error.description) }
     for warning in warnings { console.line("warning: \(warning)") }
+    if let trust = loaded.trust, !trust.links.isEmpty {
+      console.line(
+        "warning: policy.trusted_keys: other keys count since version \(trust.version); put them there, since a new "
+          + "installation begins with the configured ones")
+    }
     for refusal in loaded.refusals { console.complain("refused: \(refusal)") }
     if loaded.bundle == nil, !file.configuration.policy.bundles.isEmpty {
       console.complain("no policy would be in force: every tunnel would be refused")
@@ -60,7 +66,8 @@ enum CheckCommand: Subcommand {
       lines.append("pin_service: \(service.urls.map(\.origin).joined(separator: " ")) for \(domains)")
       lines += service.keys.ids.map { "pin_service_keyid: \($0)" }
     }
-    if let bundle = loaded.bundle { lines += PolicySummary.lines(bundle.document, signers: bundle.signers) }
+    if let bundle = loaded.bundle { lines += PolicySummary.lines(bundle) }
+    if let trust = loaded.trust, !trust.links.isEmpty { lines += PolicySummary.rotated(trust) }
     return lines
   }
 

@@ -15,8 +15,8 @@ enum ExplainCommand: Subcommand {
     operands: [OperandSyntax(name: "HOST[:PORT]", help: "as in a CONNECT line (default port: 443)")],
     details: """
       Prints "key: value" lines: host, rule, source, pins, expires, mode, tls13, and a line of steps for
-      each step of the decision. Pins of a service are those of the cache: nothing is connected to. The
-      exit status is 1 when the host is blocked.
+      each step of the decision. Policies and pins of a server are those fetched before: nothing is
+      connected to. The exit status is 1 when the host is blocked.
       """)
 
   static func run(_ arguments: Arguments, console: Console) throws(CommandFailure) -> ExitCode {
@@ -27,7 +27,7 @@ enum ExplainCommand: Subcommand {
         help: "pinfold explain --help")
     }
     let file = try ConfigurationFile(arguments)
-    let loaded = try LoadedPolicy(file)
+    let loaded = try LoadedPolicy(file, fetches: false)
     for refusal in loaded.refusals { console.complain("refused: \(refusal)") }
     let user = arguments[user]
     var (decision, steps) = loaded.snapshot.explain(authority, at: loaded.now, user: user)

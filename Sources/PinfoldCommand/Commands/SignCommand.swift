@@ -16,7 +16,8 @@ enum SignCommand: Subcommand {
     options: [key, output], operands: [OperandSyntax(name: "POLICY", help: "the policy document (JSON5)")],
     details: """
       The policy is read by the parser that "run" uses; nothing is signed that "run" would refuse for its
-      form. Raise its version with every change: an older one never replaces the one in force.
+      form. Raise its version with every change: an older one never replaces the one in force. A policy
+      that rotates the keys (trusted_keys) needs the keys that count now and enough of the next ones.
 
       Example:
         pinfold sign -k signing.key policy.json5 -o policy.signed.json
@@ -38,14 +39,28 @@ enum SignCommand: Subcommand {
     }
     let keys = try secretKeys(arguments.all(key), console)
     let bundle = PolicyBundle.sign(bytes, keys: keys)
+    let signed = try reading(bundle, keys.map(\.publicKey), path)
     do throws(FileFailure) {
       try FileAccess.replace(target, bundle, mode: 0o644)
     } catch {
       throw CommandFailure(.failed, error.message)
     }
     warn(of: document, size: bundle.count, console)
-    for line in PolicySummary.lines(document, signers: keys.map(\.publicKey.keyID)) { console.line(line) }
+    for line in PolicySummary.lines(signed) { console.line(line) }
     return .good
+  }
+
+  /// The bundle as proxies will read it. One that rotates the keys has to be signed by enough of the next ones: they
+  /// all sign here, so what is missing would be missing for good.
+  private static func reading(
+    _ bundle: [UInt8], _ keys: [Ed25519PublicKey], _ path: String
+  ) throws(CommandFailure) -> PolicyBundle {
+    guard let trust = TrustedKeys(keys, required: keys.count) else { throw CommandFailure(.failed, "no key signs") }
+    do throws(BundleRefusal) {
+      return try PolicyBundle(envelope: bundle, trust: trust, file: path)
+    } catch {
+      throw CommandFailure(.failed, error.description)
+    }
   }
 
   private static func secretKeys(_ paths: [String], _ console: Console) throws(CommandFailure) -> [Ed25519SecretKey] {

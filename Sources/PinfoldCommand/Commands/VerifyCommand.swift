@@ -11,9 +11,10 @@ enum VerifyCommand: Subcommand {
     name: "verify", summary: "Check a signed policy", usage: ["-p PUBKEY [-p PUBKEY…] FILE"], options: [key],
     operands: [OperandSyntax(name: "FILE", help: "the signed policy")],
     details: """
-      Prints "key: value" lines: keyid (one for each signer), version, issued, expires, hosts. The exit
-      status is 1 when a signature is missing or wrong, or when the policy is invalid, has expired or is
-      not yet issued.
+      Prints "key: value" lines: keyid (one for each signer), version, issued, expires, hosts, and for a
+      policy that rotates the keys next_keyid and next_required. The exit status is 1 when a signature is
+      missing or wrong, enough of the next keys' included, or when the policy is invalid, has expired or
+      is not yet issued.
 
       Example:
         pinfold verify -p "$(cat signing.pub)" policy.signed.json
@@ -26,7 +27,7 @@ enum VerifyCommand: Subcommand {
     let bytes = try CommandFailure.reading(path, limit: SignCommand.byteLimit * 2)
     do throws(BundleRefusal) {
       let bundle = try PolicyBundle(envelope: bytes, trust: trust, file: path)
-      for line in PolicySummary.lines(bundle.document, signers: bundle.signers) { console.line(line) }
+      for line in PolicySummary.lines(bundle) { console.line(line) }
       try bundle.requireAcceptable(at: WallClock.now, highest: 0)
       return .good
     } catch {

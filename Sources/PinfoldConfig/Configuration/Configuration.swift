@@ -87,6 +87,8 @@ package struct PolicySection: Sendable {
   package var requiredSignaturesPlace: SourcePlace?
   /// Bytes of a bundle, envelope included.
   package var maxBundleBytes = 8_388_608
+  /// How often bundles with a URL are asked for, in seconds, give or take a tenth.
+  package var refreshSeconds = 300
   package var unpinned = UnpinnedMode.block
   /// Exact hosts with pins of the configuration's own.
   package var builtinPins = RuleTable.empty

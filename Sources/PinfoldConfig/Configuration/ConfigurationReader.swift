@@ -74,9 +74,7 @@ struct ConfigurationReader {
     var result = PolicySection()
     result.bundles =
       reader.field("bundles")?.elements("a list of files or https:// URLs")?.compactMap { element in
-        element.string("a file or an https:// URL").map { text in
-          element.located(text.hasPrefix("https://") ? text : resolved(text))
-        }
+        element.string("a file or an https:// URL").flatMap { bundle($0, element) }
       } ?? []
     let keyField = reader.field("trusted_keys")
     result.trustedKeys = keyField.flatMap(keys) ?? []
@@ -84,6 +82,7 @@ struct ConfigurationReader {
     result.requiredSignatures = required?.integer(in: 1...64) ?? 1
     result.requiredSignaturesPlace = required.map { context.place($0.offset) }
     result.maxBundleBytes = reader.field("max_bundle_bytes")?.integer(in: 1024...4_294_967_296) ?? result.maxBundleBytes
+    result.refreshSeconds = reader.field("refresh_seconds")?.integer(in: 1...86_400) ?? result.refreshSeconds
     result.unpinned = reader.field("unpinned")?.choice(UnpinnedMode.self) ?? result.unpinned
     result.builtinPins = builtinPins(reader.field("builtin_pins"))
     reader.finish()
@@ -96,6 +95,18 @@ struct ConfigurationReader {
         "\(result.requiredSignatures) signatures cannot come from \(result.trustedKeys.count) trusted keys")
     }
     return result
+  }
+
+  /// A path, or a URL in its normal form. Whatever looks like a URL has to be one, so that a slip of the pen is not
+  /// looked for in the file system.
+  private func bundle(_ text: String, _ element: Field) -> Located? {
+    guard text.contains("://") else { return element.located(resolved(text)) }
+    guard let url = HTTPURL(text), url.isSecure else {
+      element.complain(
+        "\"\(text)\" is not a file or an https:// URL such as \"https://policy.example.com/policy.signed.json\"")
+      return nil
+    }
+    return element.located(url.text)
   }
 
   private func builtinPins(_ field: Field?) -> RuleTable {

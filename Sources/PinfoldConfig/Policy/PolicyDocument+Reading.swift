@@ -32,9 +32,11 @@ struct PolicyDocumentReader {
   private var rollout = RolloutStrategy()
   private var fallback = Fallback()
   private var monitoring = Monitoring()
+  private var trustedKeys: SignerSet?
   private var rules: RuleListReader
 
-  private static let topKeys = ["version", "issued_at", "expires_at", "ssl_pinning_config"]
+  private static let neededKeys = ["version", "issued_at", "expires_at", "ssl_pinning_config"]
+  private static let topKeys = neededKeys + ["trusted_keys"]
   private static let configKeys = [
     "enabled", "rollout_percentage", "min_app_version", "hosts", "rollout_strategy", "fallback", "monitoring",
   ]
@@ -61,13 +63,14 @@ struct PolicyDocumentReader {
       }
     }
     try json.end()
-    for key in Self.topKeys where !seen.contains(key) { context.complain(at: 0, "", "\"\(key)\" is missing") }
+    for key in Self.neededKeys where !seen.contains(key) { context.complain(at: 0, "", "\"\(key)\" is missing") }
   }
 
   private mutating func readTop(_ key: String, _ field: Field) {
     switch key {
     case "version": version = field.integer(in: 1...9_007_199_254_740_991).map { UInt64($0) }
     case "issued_at": issuedAt = field.timestamp()
+    case "trusted_keys": trustedKeys = SignerSet(reading: field)
     default:
       expiresAt = field.timestamp()
       if let issuedAt, let expiresAt, expiresAt <= issuedAt { field.complain("expected a time after issued_at") }
@@ -139,6 +142,7 @@ struct PolicyDocumentReader {
     document.rollout = rollout
     document.fallback = fallback
     document.monitoring = monitoring
+    document.trustedKeys = trustedKeys
     return document
   }
 }

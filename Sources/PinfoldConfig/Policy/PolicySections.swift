@@ -30,6 +30,36 @@ extension RolloutStrategy {
   }
 }
 
+extension SignerSet {
+  /// Keys in one policy at most, as many as an envelope may have signatures.
+  private static let limit = 64
+
+  /// `nil` after a complaint. Nothing has a default: a threshold that was forgotten must not become 1.
+  init?(reading field: Field) {
+    var object = ObjectReader(field, path: field.path, context: field.context)
+    let list = object.field("keys")
+    let elements = list?.elements("a list of public keys")
+    var keys: [String] = []
+    for element in elements ?? [] {
+      guard let text = element.string("a public key in base64") else { continue }
+      if keys.contains(text) { element.complain("the same key is there twice") }
+      keys.append(text)
+    }
+    let required = object.field("required_signatures")
+    let count = required?.integer(in: 1...Self.limit)
+    object.finish()
+    guard case .object = field.node.value else { return nil }
+    if list == nil { field.complain("\"keys\" is missing: whose signatures count from this policy on") }
+    if required == nil { field.complain("\"required_signatures\" is missing: how many of the keys have to sign") }
+    if let elements, elements.isEmpty || elements.count > Self.limit {
+      list?.complain("expected 1 to \(Self.limit) keys, found \(elements.count)")
+    }
+    guard let count, !keys.isEmpty else { return nil }
+    if count > keys.count { required?.complain("\(count) signatures cannot come from \(keys.count) keys") }
+    self.init(keys: keys, requiredSignatures: count)
+  }
+}
+
 extension Fallback {
   init(reading field: Field) {
     self.init()

@@ -1,4 +1,5 @@
 import PinfoldConfig
+import PinfoldLoop
 import PinfoldModel
 import PinfoldPolicy
 import PinfoldSupply
@@ -12,29 +13,39 @@ final class Reloader: Sendable {
   private let history: ReloadHistory
   private let shard: MetricShard
   private let loaded: Mutex<RulesLoader.Loaded>
+  private let poller: BundlePoller
 
-  init(_ loader: RulesLoader, _ first: RulesLoader.Loaded, services: Services, history: ReloadHistory) {
+  init(
+    _ loader: RulesLoader, _ first: RulesLoader.Loaded, services: Services, history: ReloadHistory, loop: EventLoop
+  ) {
     self.loader = loader
     self.services = services
     self.history = history
     shard = services.metrics.makeShard()
     loaded = Mutex(first)
+    poller = BundlePoller(loop: loop)
     say(first.report)
     note(first)
     for warning in first.warnings { services.log.write(.warning, "identity", [.init("warning", .text(warning))]) }
+    guard first.report?.outcome != .waiting else { return }
     shard.policyReload(first.report?.isSuccess ?? true ? .success : .failure)
   }
 
-  /// Reads everything anew. A mistake anywhere leaves everything as it was.
+  /// Begins to fetch the bundles of the configuration.
+  func start() { poller.follow(loaded.withLock { $0.plan }, self) }
+
+  /// Reads everything anew, and fetches at once. A mistake in any file leaves everything as it was; what a server sent
+  /// is not the operator's mistake, and does not keep a new configuration out.
   func run() {
     // Whoever moved the audit's file away asks for a new one, whatever becomes of the rules.
     services.audit.reopen()
     let before = loaded.withLock { $0 }
+    defer { start() }
     do throws(FileErrors) {
       let after = try loader.reload(after: before)
       say(after.report)
-      if let report = after.report, !report.isSuccess {
-        return fail(report.refusals.map(\.description).joined(separator: "; "))
+      if let refusals = after.report?.refusals.filter({ !BundleSource.isRemote($0.file) }), !refusals.isEmpty {
+        return fail(refusals.map(\.description).joined(separator: "; "))
       }
       loaded.withLock { $0 = after }
       services.take(after.rules)
@@ -61,7 +72,15 @@ final class Reloader: Sendable {
 
   private func say(_ report: PolicyKeeper.Report?) {
     guard let report else { return }
-    for refusal in report.refusals {
+    say(report.refusals)
+    for version in report.rotations {
+      services.log.write(.warning, "policy keys rotated", [.init("policy", .unsigned(version))])
+    }
+    for warning in report.warnings { services.log.write(.warning, "policy", [.init("warning", .text(warning))]) }
+  }
+
+  private func say(_ refusals: [BundleRefusal]) {
+    for refusal in refusals {
       let fields: [LogEvent.Field] = [
         .init("cause", .text(refusal.word)), .init("error", .text(refusal.description)),
       ]
@@ -73,7 +92,6 @@ final class Reloader: Sendable {
             .init("policy", .unsigned(services.rules.current.policy.version))
           ]))
     }
-    for warning in report.warnings { services.log.write(.warning, "policy", [.init("warning", .text(warning))]) }
   }
 
   /// Says what is weak about what came into force, and has the audit remember a policy.
@@ -110,5 +128,52 @@ final class Reloader: Sendable {
     if old.cacheKeyFile != new.cacheKeyFile { keys.append("cache_key_file") }
     if old.tls.keyLog != new.tls.keyLog { keys.append("tls.key_log") }
     return keys.isEmpty ? [] : [.init("needs_restart", .text(keys.joined(separator: ", ")))]
+  }
+}
+
+// MARK: Fetched bundles
+
+extension Reloader: BundlePoller.Judge {
+  func etag(of url: HTTPURL) -> String? { loaded.withLock { $0.keeper?.fetched.etag(of: url.text) } }
+
+  /// Takes what a server said of its bundle. Files are read again too, since the newest of all bundles counts, but
+  /// their mistakes are told at SIGHUP.
+  func take(_ result: Result<BundleFetcher.Answer, HTTPFetchError>, from url: HTTPURL) {
+    var loaded = self.loaded.withLock { $0 }
+    guard var keeper = loaded.keeper else { return }
+    switch result {
+    case .failure(let error):
+      let refusals = [BundleRefusal(file: url.text, cause: .fetch(error))]
+      say(refusals)
+      return count(refusals)
+    case .success(.unchanged): break
+    case .success(.body(let bytes, let etag)): keeper.fetched.receive(bytes, etag: etag, from: url.text)
+    }
+    var report = keeper.load(now: .now)
+    report.refusals.removeAll { loaded.rules.configuration.isOther(bundle: $0.file, than: url.text) }
+    loaded = loaded.with(keeper, report)
+    self.loaded.withLock { $0 = loaded }
+    say(report)
+    note(loaded)
+    if report.outcome == .changed {
+      services.take(loaded.rules)
+      services.log.write(
+        .info, "policy changed",
+        [.init("policy", .unsigned(loaded.rules.policy.version)), .init("from", .text(keeper.inForce?.file ?? ""))])
+    }
+    count(report.refusals)
+  }
+
+  /// Counts one refresh, in which this was refused.
+  private func count(_ refusals: [BundleRefusal]) {
+    shard.policyReload(refusals.isEmpty ? .success : .failure)
+    history.note(error: refusals.isEmpty ? nil : refusals.map(\.description).joined(separator: "; "))
+  }
+}
+
+extension Configuration {
+  /// Whether a path or URL is a bundle of this configuration, and not the one named.
+  fileprivate func isOther(bundle file: String, than named: String) -> Bool {
+    file != named && policy.bundles.contains { $0.text == file }
   }
 }

@@ -45,6 +45,20 @@ package final class Rules: Sendable {
     tunnelLimit = Self.limit(configuration)
   }
 
+  /// The same rules under another policy. What chains were judged before is not forgotten.
+  init(_ rules: Rules, policy: PolicySnapshot, clockFloor: Timestamp) {
+    self.policy = policy
+    self.clockFloor = clockFloor
+    configuration = rules.configuration
+    verifier = rules.verifier
+    authorities = rules.authorities
+    pinServices = rules.pinServices
+    credentials = rules.credentials
+    destinations = rules.destinations
+    clients = rules.clients
+    tunnelLimit = rules.tunnelLimit
+  }
+
   /// The time by which everything is judged: the clock's, or the one that has passed for certain if that is later.
   var now: Timestamp { max(.now, clockFloor) }
 

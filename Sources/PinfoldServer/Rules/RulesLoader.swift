@@ -11,15 +11,32 @@ package struct RulesLoader: Sendable {
   /// What was read, with what the next reading has to know of it.
   package struct Loaded: Sendable {
     /// The rules, ready to be put into force.
-    package let rules: Rules
+    package private(set) var rules: Rules
     /// `nil` when the configuration names no bundle.
-    package let keeper: PolicyKeeper?
+    package private(set) var keeper: PolicyKeeper?
     /// How the bundles fared; `nil` when the configuration names none.
-    package let report: PolicyKeeper.Report?
+    package private(set) var report: PolicyKeeper.Report?
     /// The installation's id, found at start; `nil` where it is not known.
     let installID: String?
     /// What went wrong without keeping anything from working, one line each.
     package let warnings: [String]
+    /// What is to be fetched again and again; `nil` when the configuration names no URL.
+    let plan: RefreshPlan?
+    /// What survives a restart; `nil` when it cannot be opened, for the reason in `cacheWarnings`.
+    let cache: SealedCache?
+    /// What was wrong with the cache when it was opened, one line each.
+    let cacheWarnings: [String]
+
+    /// The same under a bundle that came meanwhile.
+    func with(_ keeper: PolicyKeeper, _ report: PolicyKeeper.Report) -> Loaded {
+      var next = self
+      next.keeper = keeper
+      next.report = report
+      guard report.outcome == .changed else { return next }
+      let policy = PolicySnapshot(keeper.standing, local: rules.policy.local)
+      next.rules = Rules(rules, policy: policy, clockFloor: keeper.clockFloor)
+      return next
+    }
   }
 
   /// The configuration file.
@@ -65,6 +82,7 @@ package struct RulesLoader: Sendable {
     var warnings: [String] = []
     // The state directory changes with a restart only, and so does what lies in it.
     let installID = previous == nil ? Self.installID(configuration, &warnings) : previous?.installID
+    let (cache, cacheWarnings) = previous.map { ($0.cache, []) } ?? Self.openCache(configuration)
     let local = configuration.localPolicy(deviceID: DeviceID(configuration)?.text, installID: installID)
     guard !configuration.policy.bundles.isEmpty else {
       let policy = PolicySnapshot(.notConfigured, local: local)
@@ -72,7 +90,8 @@ package struct RulesLoader: Sendable {
         rules: Rules(
           configuration: configuration, policy: policy, trusting: authorities, digest: digest, pinServices: services,
           credentials: credentials),
-        keeper: nil, report: nil, installID: installID, warnings: warnings)
+        keeper: nil, report: nil, installID: installID, warnings: warnings, plan: nil, cache: cache,
+        cacheWarnings: cacheWarnings)
     }
     let source = try BundleSource(configuration.policy, file: path)
     var keeper: PolicyKeeper
@@ -80,15 +99,17 @@ package struct RulesLoader: Sendable {
       keeper = PolicyKeeper(source: source, stateDirectory: configuration.stateDirectory, previous: before)
     } else {
       try source.requireFiles()
-      keeper = PolicyKeeper(source: source, stateDirectory: configuration.stateDirectory)
+      keeper = PolicyKeeper(source: source, stateDirectory: configuration.stateDirectory, cache: cache)
     }
+    let plan = try RefreshPlan(source, configuration, trusting: authorities, file: path)
     let report = keeper.load(now: .now)
     let policy = PolicySnapshot(keeper.standing, local: local)
     return Loaded(
       rules: Rules(
         configuration: configuration, policy: policy, trusting: authorities, digest: digest,
         pinServices: services, clockFloor: keeper.clockFloor, credentials: credentials),
-      keeper: keeper, report: report, installID: installID, warnings: warnings)
+      keeper: keeper, report: report, installID: installID, warnings: warnings, plan: plan, cache: cache,
+      cacheWarnings: cacheWarnings)
   }
 
   private static func installID(_ configuration: Configuration, _ warnings: inout [String]) -> String? {

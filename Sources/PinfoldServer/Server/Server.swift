@@ -38,7 +38,8 @@ package final class Server: Sendable {
     let audit = try Self.audit(configuration, log)
     let rules = RulesInForce(loaded.rules)
     let metrics = Metrics()
-    let cache = Self.openCache(configuration, log: log)
+    let cache = loaded.cache
+    for warning in loaded.cacheWarnings { log.write(.warning, "cache", [.init("warning", .text(warning))]) }
     let supply: PinSupply
     let reloads: EventLoop
     do {
@@ -75,7 +76,7 @@ package final class Server: Sendable {
     control.watchPolicy(services)
     control.watch(services.breaker)
     services.ownListeners.add(listening + [admin])
-    reloader = Reloader(loader, loaded, services: services, history: history)
+    reloader = Reloader(loader, loaded, services: services, history: history, loop: reloads)
     self.services = services
     do {
       threads = try workers.enumerated().map { number, worker throws(IOError) in
@@ -87,6 +88,7 @@ package final class Server: Sendable {
     } catch {
       throw .system(error)
     }
+    reloads.execute { [reloader] in reloader.start() }
     logStart(loaded.rules)
   }
 

@@ -1,16 +1,35 @@
 package import PinfoldCrypto
 package import PinfoldModel
 
-/// What was accepted so far, as the state directory remembers it: two lines behind a first one that names the format.
+/// What was accepted so far, as the state directory remembers it: two or three lines behind a first one that names the
+/// format.
 ///
 ///     pinfold-state v1
 ///     highest_version 7
 ///     clock_floor 2026-11-21T00:00:00Z
+///     rotation (64 digits) (64 digits)
 package struct AcceptedState: Equatable, Sendable {
   /// The highest policy version ever accepted; 0 for none.
   package var highestVersion: UInt64 = 0
   /// A time that has passed for certain: a clock that shows an earlier one was set back.
   package var clockFloor = Timestamp(seconds: 0)
+  /// That keys were rotated; `nil` while the configured ones count. It says for whom old keys are not enough, and never
+  /// whose keys are: those are read from the bundles themselves.
+  package var rotation: Rotation?
+
+  /// A rotation of keys that was accepted.
+  package struct Rotation: Equatable, Sendable {
+    /// `TrustedKeys.digest` of the configured keys it began with.
+    package var configured: Digest256
+    /// The payload's digest of the last bundle that rotated them.
+    package var last: Digest256
+
+    /// That the bundle `last` rotated keys that began with `configured`.
+    package init(configured: Digest256, last: Digest256) {
+      self.configured = configured
+      self.last = last
+    }
+  }
 
   /// Nothing accepted yet.
   package init() {}
@@ -20,11 +39,18 @@ package struct AcceptedState: Equatable, Sendable {
     let lines = bytes.split(separator: 0x0a, omittingEmptySubsequences: false).map {
       String(decoding: $0, as: UTF8.self)
     }
-    guard lines.count == 4, let version = UInt64(lines[1].dropFirst(Self.versionKey.count)),
+    guard lines.count == 4 || lines.count == 5, let version = UInt64(lines[1].dropFirst(Self.versionKey.count)),
       let floor = Timestamp(lines[2].dropFirst(Self.floorKey.count))
     else { return nil }
     highestVersion = version
     clockFloor = floor
+    if lines.count == 5 {
+      let digests = lines[3].dropFirst(Self.rotationKey.count).split(separator: " ").map {
+        Hex.decode($0).flatMap { Digest256($0) }
+      }
+      guard digests.count == 2, let configured = digests[0], let last = digests[1] else { return nil }
+      rotation = Rotation(configured: configured, last: last)
+    }
     // One spelling only: whatever differs was not written by us.
     guard self.bytes == bytes else { return nil }
   }
@@ -33,8 +59,12 @@ package struct AcceptedState: Equatable, Sendable {
   private static let versionKey = "highest_version "
   private static let floorKey = "clock_floor "
 
+  private static let rotationKey = "rotation "
+
   var bytes: [UInt8] {
-    Array("\(Self.firstLine)\n\(Self.versionKey)\(highestVersion)\n\(Self.floorKey)\(clockFloor.text)\n".utf8)
+    var text = "\(Self.firstLine)\n\(Self.versionKey)\(highestVersion)\n\(Self.floorKey)\(clockFloor.text)\n"
+    if let rotation { text += "\(Self.rotationKey)\(rotation.configured.hex) \(rotation.last.hex)\n" }
+    return Array(text.utf8)
   }
 
   /// Takes note of an accepted bundle and of the time.

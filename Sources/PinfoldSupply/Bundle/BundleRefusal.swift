@@ -1,5 +1,6 @@
 package import PinfoldConfig
 package import PinfoldCrypto
+package import PinfoldLoop
 package import PinfoldModel
 
 /// Why a bundle does not come into force. It is refused whole.
@@ -22,14 +23,30 @@ package struct BundleRefusal: Error, Sendable, CustomStringConvertible {
     case versionReused(UInt64)
     /// What was accepted before is not known, so that an older version could not be told.
     case stateUnreadable(StateError)
-    /// An address, not a file.
-    case notLocal
+    /// It names new keys that are none.
+    case keys(String)
+    /// It names new keys, and too few of these have signed it.
+    case rotation(EnvelopeError)
+    /// There have been as many rotations since the configured keys as there may be.
+    case rotationLimit(Int)
+    /// Keys were rotated before, and the bundle that did it is gone or damaged: whose signature counts is not known.
+    case rotationLost(String)
+    /// It could not be fetched.
+    case fetch(HTTPFetchError)
+    /// It was not fetched yet.
+    case notFetched
   }
 
-  /// The bundle's path.
+  /// The bundle's path or URL.
   package let file: String
   /// What is wrong with it.
   package let cause: Cause
+
+  /// That the bundle at a path or URL is refused, and why.
+  package init(file: String, cause: Cause) {
+    self.file = file
+    self.cause = cause
+  }
 
   /// The word for metrics and tests.
   package var word: String {
@@ -44,7 +61,12 @@ package struct BundleRefusal: Error, Sendable, CustomStringConvertible {
     case .rollback: "rollback"
     case .versionReused: "version_reused"
     case .stateUnreadable: "state_unreadable"
-    case .notLocal: "not_local"
+    case .keys: "invalid"
+    case .rotation, .rotationLimit: "rotation"
+    case .rotationLost: "rotation_lost"
+    case .fetch(.tooLarge): "too_large"
+    case .fetch(let error): "fetch_\(error.step.rawValue)"
+    case .notFetched: "not_fetched"
     }
   }
 
@@ -61,7 +83,14 @@ package struct BundleRefusal: Error, Sendable, CustomStringConvertible {
     case .versionReused(let version):
       "\(file): version \(version) is in force with other contents; a changed policy needs a higher version"
     case .stateUnreadable(let error): "\(file): not taken, since an older version could not be told: \(error)"
-    case .notLocal: "\(file): bundles are read from files only"
+    case .keys(let problem): "\(file): \(problem)"
+    case .rotation(let error): "\(file): it names new keys and is not signed by enough of them: \(error)"
+    case .rotationLimit(let limit):
+      "\(file): the \(limit) rotations since the configured keys are all that can be; put the present keys into policy.trusted_keys"
+    case .rotationLost(let what):
+      "\(file): not taken: the keys were rotated before, and \(what); put the present keys into policy.trusted_keys, or the bundles that rotated them into policy.bundles"
+    case .fetch(let error): "\(file): \(error.text)"
+    case .notFetched: "\(file): not fetched yet"
     }
   }
 }

@@ -16,20 +16,42 @@ package struct PolicyBundle: Sendable {
   package let payloadDigest: Digest256
   /// Ids of the trusted keys that signed it.
   package let signers: [String]
+  /// The keys it names for the time after it (`trusted_keys`). Enough of them have signed it too.
+  package let successors: TrustedKeys?
 
   /// Verifies an envelope and reads its policy, but asks neither clock nor history: for `verify` and `check`.
+  ///
+  /// A document that names new keys has to be signed by enough of them as well: who takes over has to be there, and
+  /// nobody can be named who is not.
   package init(envelope bytes: [UInt8], trust: TrustedKeys, file: String) throws(BundleRefusal) {
+    let envelope: Envelope
     let payload: ArraySlice<UInt8>
     do throws(EnvelopeError) {
-      (payload, signers) = try Envelope(parsing: bytes).verify(type: Self.payloadType, trust: trust)
+      envelope = try Envelope(parsing: bytes)
+      (payload, signers) = try envelope.verify(type: Self.payloadType, trust: trust)
     } catch {
       throw BundleRefusal(file: file, cause: .envelope(error))
     }
     do throws(FileErrors) { document = try PolicyDocument(reading: payload, file: file) } catch {
       throw BundleRefusal(file: file, cause: .invalid(error))
     }
+    successors = try Self.successors(of: document, envelope, file: file)
     payloadDigest = SHA256.digest(payload.span)
     self.file = file
+  }
+
+  private static func successors(
+    of document: PolicyDocument, _ envelope: Envelope, file: String
+  ) throws(BundleRefusal) -> TrustedKeys? {
+    guard let set = document.trustedKeys else { return nil }
+    let keys: TrustedKeys
+    do throws(TrustedKeysError) { keys = try TrustedKeys(set) } catch {
+      throw BundleRefusal(file: file, cause: .keys(error.text))
+    }
+    do throws(EnvelopeError) { _ = try envelope.verify(type: payloadType, trust: keys) } catch {
+      throw BundleRefusal(file: file, cause: .rotation(error))
+    }
+    return keys
   }
 
   /// Throws unless this bundle may come into force at `now`, when `highest` is the highest version ever accepted (0:

@@ -2,49 +2,38 @@ package import PinfoldModel
 package import PinfoldPolicy
 
 /// Keeps the policy in force: takes newer bundles, remembers what it took, and holds on to what it has when what comes
-/// is bad. A value with one owner, the control loop; it does file work and must not be called by a worker.
+/// is bad. A value with one owner, the reload thread; it does file work and must not be called by a worker.
 package struct PolicyKeeper: Sendable {
-  /// What a load came to.
-  package struct Report: Sendable {
-    /// The outcome for the policy in force.
-    package enum Outcome: String, Sendable {
-      /// Another policy is in force now.
-      case changed
-      /// The newest bundle is the one in force.
-      case unchanged
-      /// No bundle was acceptable: the policy before, if there was one, stays in force.
-      case kept
-    }
-
-    /// The outcome.
-    package var outcome: Outcome
-    /// Every bundle that was refused, in the order of the configuration.
-    package var refusals: [BundleRefusal]
-    /// What went wrong without refusing anything, one line each.
-    package var warnings: [String]
-
-    /// Whether nothing was refused: the `result` of `pinfold_policy_reloads_total`.
-    package var isSuccess: Bool { outcome != .kept && refusals.isEmpty }
-  }
-
   private let source: BundleSource
   private let stateFile: StateFile
+  private let cache: SealedCache?
   private var state: AcceptedState?
+  private var chain: TrustChain?
+  /// The last rotation that the cache has.
+  private var keptRotation: Digest256?
+  /// What the URLs of the configuration brought so far.
+  package var fetched = FetchedBundles()
   /// The bundle in force. It stays so past its expiry: its hosts are blocked then, not unknown.
   package private(set) var inForce: PolicyBundle?
 
-  /// A keeper with nothing in force; `load` takes the first bundle.
-  package init(source: BundleSource, stateDirectory: String) {
+  /// A keeper with nothing in force; `load` takes the first bundle. Without a `cache`, what was fetched and rotations of
+  /// keys are lost at a restart.
+  package init(source: BundleSource, stateDirectory: String, cache: SealedCache? = nil) {
     self.source = source
+    self.cache = cache
     stateFile = StateFile(directory: stateDirectory)
   }
 
   /// A keeper that goes on where `previous` was, under a reloaded configuration: what is in force stays so until a
-  /// bundle of the new configuration is accepted.
+  /// bundle of the new configuration is accepted. Other configured keys begin a new chain of rotations.
   package init(source: BundleSource, stateDirectory: String, previous: PolicyKeeper) {
-    self.init(source: source, stateDirectory: stateDirectory)
+    self.init(source: source, stateDirectory: stateDirectory, cache: previous.cache)
     inForce = previous.inForce
     state = previous.state
+    fetched = FetchedBundles(previous.fetched, keeping: source.urls.map(\.text))
+    guard source.trust.digest == previous.source.trust.digest else { return }
+    chain = previous.chain
+    keptRotation = previous.keptRotation
   }
 
   /// What the snapshot of the workers should stand on.
@@ -54,35 +43,56 @@ package struct PolicyKeeper: Sendable {
   /// back revives nothing.
   package var clockFloor: Timestamp { state?.clockFloor ?? Timestamp(seconds: 0) }
 
-  /// Reads all bundles and takes the newest acceptable one, if it is newer than the one in force.
-  package mutating func load(now: Timestamp) -> Report {
+  /// Whose signatures count, as of the last look.
+  package var trust: TrustChain { chain ?? TrustChain(source.trust) }
+
+  // MARK: Looking
+
+  /// What there is to decide about, before anything is remembered.
+  private struct Look {
+    var examination: BundleSource.Examination
+    var known: AcceptedState
+    var warnings: [String]
+  }
+
+  /// Looks at all bundles without taking or remembering anything but what it read: for `check` and `explain`.
+  package mutating func preview(
+    now: Timestamp
+  ) -> (newest: PolicyBundle?, refusals: [BundleRefusal], warnings: [String], clock: Timestamp) {
+    do throws(BundleRefusal) {
+      var look = try look(now: now)
+      chain = look.examination.chain
+      let clock = max(now, look.known.clockFloor)
+      look.examination.refusals += look.examination.missing.map { BundleRefusal(file: $0, cause: .notFetched) }
+      return (look.examination.newest, look.examination.refusals, look.warnings, clock)
+    } catch {
+      return (nil, [error], [], now)
+    }
+  }
+
+  private mutating func look(now: Timestamp) throws(BundleRefusal) -> Look {
     var warnings: [String] = []
     let known: AcceptedState
     do throws(StateError) { known = try knownState() } catch {
-      return Report(
-        outcome: .kept, refusals: [BundleRefusal(file: stateFile.path, cause: .stateUnreadable(error))], warnings: [])
+      throw BundleRefusal(file: stateFile.path, cause: .stateUnreadable(error))
     }
     if now < known.clockFloor {
       warnings.append("the clock shows \(now.text), but \(known.clockFloor.text) has passed already: check the clock")
     }
-    var (newest, refusals) = source.newest(at: max(now, known.clockFloor), highest: known.highestVersion)
-    if let current = inForce, let candidate = newest, candidate.document.version == current.document.version,
-      candidate.payloadDigest != current.payloadDigest
+    let (chain, trouble) = replayedChain()
+    if trouble == nil { self.chain = chain }
+    restoreBundles(&warnings)
+    let examination = source.examine(
+      at: max(now, known.clockFloor), highest: known.highestVersion, chain: chain, fetched: fetched)
+    // Keys that were replaced must not count again because a file was lost.
+    if let rotation = known.rotation, rotation.configured == source.trust.digest,
+      !examination.chain.contains(rotation.last)
     {
-      refusals.append(BundleRefusal(file: candidate.file, cause: .versionReused(candidate.document.version)))
-      newest = nil
+      let what = trouble?.description ?? "the bundle that did it is gone from the sealed cache"
+      throw BundleRefusal(file: stateFile.path, cause: .rotationLost(what))
     }
-    guard let newest else { return Report(outcome: .kept, refusals: refusals, warnings: warnings) }
-    let isNews = newest.document.version != inForce?.document.version
-    if isNews { inForce = newest }
-    warnings += remember(newest.document, known, now: now)
-    return Report(outcome: isNews ? .changed : .unchanged, refusals: refusals, warnings: warnings)
-  }
-
-  /// Raises the clock floor without reading bundles: call it now and then while serving. Returns warnings.
-  package mutating func noteTime(_ now: Timestamp) -> [String] {
-    guard let inForce, let state else { return [] }
-    return remember(inForce.document, state, now: now)
+    if let trouble { warnings.append(trouble.description) }
+    return Look(examination: examination, known: known, warnings: warnings)
   }
 
   /// The state in memory counts when it is newer than the file: an unwritable directory must not weaken a running
@@ -92,9 +102,111 @@ package struct PolicyKeeper: Sendable {
     return state
   }
 
-  private mutating func remember(_ document: PolicyDocument, _ known: AcceptedState, now: Timestamp) -> [String] {
+  private mutating func replayedChain() -> (chain: TrustChain, trouble: CacheError?) {
+    if let chain { return (chain, nil) }
+    do throws(CacheError) {
+      guard let record = try cache?.read(.rotation, TrustChain.recordName) else {
+        return (TrustChain(source.trust), nil)
+      }
+      let replayed = TrustChain(source.trust, record: record)
+      keptRotation = replayed.links.last?.digest
+      return (replayed, nil)
+    } catch {
+      return (TrustChain(source.trust), error)
+    }
+  }
+
+  /// Bundles of URLs that were not fetched yet, as far as they were cached.
+  private mutating func restoreBundles(_ warnings: inout [String]) {
+    guard let cache else { return }
+    for url in source.urls.map(\.text) where fetched.bytes(of: url) == nil {
+      do throws(CacheError) {
+        if let bytes = try cache.read(.bundle, url) { fetched.restore(bytes, of: url) }
+      } catch {
+        warnings.append(error.description)
+      }
+    }
+  }
+
+  // MARK: Taking
+
+  /// Reads all bundles and takes the newest acceptable one, if it is newer than the one in force.
+  package mutating func load(now: Timestamp) -> Report {
+    var look: Look
+    do throws(BundleRefusal) { look = try self.look(now: now) } catch {
+      return Report(outcome: .kept, refusals: [error])
+    }
+    var newest = look.examination.newest
+    var report = Report(outcome: .kept, refusals: look.examination.refusals, warnings: look.warnings)
+    if let current = inForce, let candidate = newest, candidate.document.version == current.document.version,
+      candidate.payloadDigest != current.payloadDigest
+    {
+      report.refusals.append(BundleRefusal(file: candidate.file, cause: .versionReused(candidate.document.version)))
+      look.examination.acceptable.removeAll { $0 == candidate.file }
+      newest = nil
+    }
+    report.rotations = look.examination.chain.links.dropFirst(chain?.links.count ?? 0).map(\.version)
+    report.warnings += keep(look.examination.chain)
+    report.warnings += keepBundles(look.examination.acceptable)
+    for refusal in report.refusals { fetched.forgetTag(of: refusal.file) }
+    if let newest {
+      report.outcome = newest.document.version != inForce?.document.version ? .changed : .unchanged
+      if report.outcome == .changed { inForce = newest }
+    } else if report.refusals.isEmpty, !look.examination.missing.isEmpty {
+      report.outcome = .waiting
+    }
+    report.warnings += remember(newest?.document, look.known, now: now)
+    return report
+  }
+
+  /// Raises the clock floor without reading bundles: call it now and then while serving. Returns warnings.
+  package mutating func noteTime(_ now: Timestamp) -> [String] {
+    guard let inForce, let state else { return [] }
+    return remember(inForce.document, state, now: now)
+  }
+
+  /// Keeps the rotations, before the state says that there are some.
+  private mutating func keep(_ next: TrustChain) -> [String] {
+    chain = next
+    guard let last = next.links.last?.digest, last != keptRotation else { return [] }
+    guard let cache else { return ["there is no sealed cache to keep the rotated keys in: they are lost at a restart"] }
+    do throws(CacheError) {
+      try cache.write(.rotation, TrustChain.recordName, next.record)
+      keptRotation = last
+      return []
+    } catch {
+      return [error.description]
+    }
+  }
+
+  private mutating func keepBundles(_ urls: [String]) -> [String] {
+    var warnings: [String] = []
+    for url in urls {
+      guard let cache, let bytes = fetched.uncached(url) else { continue }
+      do throws(CacheError) {
+        try cache.write(.bundle, url, bytes)
+      } catch {
+        warnings.append(error.description)
+      }
+      // Tried once for each body: a full disk is not to be told with every refresh.
+      fetched.noteCached(url)
+    }
+    return warnings
+  }
+
+  private mutating func remember(_ document: PolicyDocument?, _ known: AcceptedState, now: Timestamp) -> [String] {
     var next = known
-    next.note(version: document.version, issuedAt: document.issuedAt, expiresAt: document.expiresAt, now: now)
+    if let document {
+      next.note(version: document.version, issuedAt: document.issuedAt, expiresAt: document.expiresAt, now: now)
+    }
+    if let last = trust.links.last {
+      next.highestVersion = max(next.highestVersion, last.version)
+      next.rotation = AcceptedState.Rotation(configured: source.trust.digest, last: last.digest)
+    } else if document != nil {
+      // Accepted under other configured keys: what was rotated before has no meaning any more.
+      next.rotation = nil
+    }
+    guard document != nil || next != known else { return [] }
     state = next
     do throws(StateError) {
       try stateFile.write(next)

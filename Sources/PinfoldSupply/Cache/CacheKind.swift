@@ -11,13 +11,15 @@ package enum CacheKind: String, CaseIterable, Sendable {
   case trust
   /// What the breaker has to remember.
   case breaker
+  /// The bundles that rotated the keys of policies, since the configured ones.
+  case rotation
 
   /// Bytes of a record's contents: a fetched body of 64 KiB and what is noted beside it; a bundle far beyond the default
   /// of `policy.max_bundle_bytes`.
   package var sizeLimit: Int {
     switch self {
     case .pins: 80 << 10
-    case .bundle: 256 << 20
+    case .bundle, .rotation: 256 << 20
     case .trust: 16 << 10
     case .breaker: 4 << 20
     }
@@ -28,6 +30,7 @@ package enum CacheKind: String, CaseIterable, Sendable {
     switch self {
     case .pins: 10_000
     case .bundle: 64
+    case .rotation: 1
     case .trust: 10_000
     case .breaker: 16
     }
@@ -38,7 +41,7 @@ package enum CacheKind: String, CaseIterable, Sendable {
   package var makesRoom: Bool {
     switch self {
     case .pins, .bundle: true
-    case .trust, .breaker: false
+    case .rotation, .trust, .breaker: false
     }
   }
 }

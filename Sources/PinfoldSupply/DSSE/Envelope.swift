@@ -50,6 +50,9 @@ package struct Envelope: Sendable {
     return (signed[payloadStart...], count.good)
   }
 
+  /// SHA-256 over the payload, verified or not: to know again what was verified before.
+  var payloadDigest: Digest256 { SHA256.digest(Array(signed[payloadStart...])) }
+
   /// An envelope around `payload`, signed by each of `keys` once: compact JSON and a newline.
   package static func sign(_ payload: [UInt8], type: String, keys: [Ed25519SecretKey]) -> [UInt8] {
     let signed = PreAuthEncoding.encode(type: type, payload: payload)

@@ -1,5 +1,7 @@
 package import PinfoldConfig
 package import PinfoldCrypto
+package import PinfoldModel
+package import PinfoldPolicy
 
 /// The keys that may sign, and how many of them have to.
 package struct TrustedKeys: Sendable {
@@ -42,6 +44,33 @@ package struct TrustedKeys: Sendable {
     self = trusted
   }
 
+  /// Reads a document's `trusted_keys`. Throws one line that names the key.
+  package init(_ set: SignerSet) throws(TrustedKeysError) {
+    var keys: [Ed25519PublicKey] = []
+    for (index, text) in set.keys.enumerated() {
+      do throws(CryptoError) { try keys.append(Ed25519PublicKey(text)) } catch {
+        throw TrustedKeysError(text: "trusted_keys.keys[\(index)]: \(error.description)")
+      }
+    }
+    guard let trusted = TrustedKeys(keys, required: set.requiredSignatures) else {
+      throw TrustedKeysError(
+        text: "trusted_keys: \(set.requiredSignatures) signatures of \(Set(keys).count) different keys")
+    }
+    self = trusted
+  }
+
+  /// SHA-256 over the threshold and the sorted keys: the same for two sets that believe the same.
+  package var digest: Digest256 {
+    let sorted = keys.map(\.bytes).sorted { $0.lexicographicallyPrecedes($1) }
+    return SHA256.digest(Array("pinfold trusted keys \(required)\n".utf8) + sorted.joined())
+  }
+
   /// The trusted keys of this id: one, but for a collision of 64 bits.
   func keys(withID keyID: String) -> [Ed25519PublicKey] { keys.filter { $0.keyID == keyID } }
+}
+
+/// Why the keys of a policy document cannot be used.
+package struct TrustedKeysError: Error, Equatable, Sendable {
+  /// One line that names the key.
+  package let text: String
 }

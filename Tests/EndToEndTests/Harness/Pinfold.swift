@@ -7,7 +7,7 @@ final class Pinfold: Sendable {
   let admin: UInt16
   let workspace: Workspace
   let child: Child
-  private let trustedKey: String
+  let trustedKey: String
 
   /// Beside the test bundle that this code is loaded from.
   static let binary: String = {
@@ -77,11 +77,19 @@ final class Pinfold: Sendable {
     }
   }
 
-  private static func sign(_ settings: Settings, in workspace: Workspace) throws {
+  @discardableResult private static func sign(
+    _ settings: Settings, in workspace: Workspace, keys: [String] = ["key"]
+  ) throws -> String {
     let policy = try workspace.write("policy.json5", settings.policyText)
-    try Command.output([
-      binary, "sign", "-k", workspace.path("key"), policy, "-o", workspace.path("policy.signed.json"),
-    ])
+    let target = workspace.path("policy.signed.json")
+    let signers = keys.flatMap { ["-k", workspace.path($0)] }
+    try Command.output([binary, "sign"] + signers + [policy, "-o", target])
+    return target
+  }
+
+  /// Signs another policy, with key files of the workspace, over the one before; where it lies.
+  func sign(_ settings: Settings, keys: [String] = ["key"]) throws -> String {
+    try Self.sign(settings, in: workspace, keys: keys)
   }
 
   /// Puts another policy and configuration in place and asks for a reload.

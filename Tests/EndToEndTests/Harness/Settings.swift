@@ -4,6 +4,12 @@ struct Settings: Sendable {
   var hosts: [String: String] = [:]
   /// Further members of `ssl_pinning_config`.
   var policy = ""
+  /// Further members of the document, each ended by a comma.
+  var document = ""
+  /// `policy.bundles`; its first file is what the harness signs.
+  var bundles = ["policy.signed.json"]
+  /// Further members of the configuration's `policy`.
+  var policyKeys = ""
   var version = 1
   var issuedAt = "2020-01-01T00:00:00Z"
   var expiresAt = "2045-01-01T00:00:00Z"
@@ -72,7 +78,7 @@ struct Settings: Sendable {
     let members = hosts.map { "\"\($0)\": \($1)" }.joined(separator: ",\n      ")
     return """
       {
-        version: \(version), issued_at: "\(issuedAt)", expires_at: "\(expiresAt)",
+        version: \(version), issued_at: "\(issuedAt)", expires_at: "\(expiresAt)", \(document)
         ssl_pinning_config: { hosts: {
             \(members)
           }, \(policy) },
@@ -87,8 +93,8 @@ struct Settings: Sendable {
     return """
       {
         listen: ["127.0.0.1:\(proxy)"], admin: "127.0.0.1:\(admin)", workers: \(workers), state_dir: "state",
-        policy: { bundles: ["policy.signed.json"], trusted_keys: ["\(trustedKey)"], unpinned: "\(unpinned)",
-                  builtin_pins: { \(builtinPins) } },
+        policy: { bundles: [\(Self.list(bundles))], trusted_keys: ["\(trustedKey)"], unpinned: "\(unpinned)",
+                  builtin_pins: { \(builtinPins) }, \(policyKeys) },
         pin_services: [\(services.joined(separator: ", "))],
         tls: { tls13: "\(tls13)", resumption: "\(resumption)", psk_declined: "\(pskDeclined)",
                ca_file: \(Self.optional(rootFile)), key_log: \(Self.optional(keyLog)) },

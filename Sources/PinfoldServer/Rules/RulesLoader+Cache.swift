@@ -1,0 +1,19 @@
+import PinfoldConfig
+import PinfoldCrypto
+import PinfoldSupply
+
+extension RulesLoader {
+  /// The sealed cache of this configuration. Without one everything goes on from memory, so that a missing key or a
+  /// directory that cannot be made is a warning.
+  static func openCache(_ configuration: Configuration) -> (cache: SealedCache?, warnings: [String]) {
+    var warnings: [String] = []
+    do throws(CryptoError) {
+      let cache = try SealedCache(
+        stateDirectory: configuration.stateDirectory, keyFile: configuration.cacheKeyFile, warnings: &warnings)
+      cache.removeLeftovers()
+      return (cache, warnings)
+    } catch {
+      return (nil, warnings + ["\(error.description); nothing is cached, and nothing that was is used"])
+    }
+  }
+}
