@@ -165,9 +165,19 @@ import Testing
       pinfold.json5:1:19: pin_services[0]: "urls" is missing: where records are fetched
       """),
     BadFile(
+      "policy-bundle-http",
+      """
+      pinfold.json5:1:23: policy.bundles[0]: "http://policy.example.com/policy.signed.json" is not a file or an https:// URL such as "https://policy.example.com/policy.signed.json"
+      """),
+    BadFile(
       "policy-bundle-size",
       """
       pinfold.json5:1:31: policy.max_bundle_bytes: expected a whole number from 1024 to 4294967296, found 10
+      """),
+    BadFile(
+      "policy-bundle-url",
+      """
+      pinfold.json5:1:23: policy.bundles[0]: "https://user@policy.example.com/policy" is not a file or an https:// URL such as "https://policy.example.com/policy.signed.json"
       """),
     BadFile(
       "policy-bundles-without-keys",
@@ -193,6 +203,11 @@ import Testing
       "policy-not-an-object",
       """
       pinfold.json5:1:11: policy: expected an object, found a string
+      """),
+    BadFile(
+      "policy-refresh",
+      """
+      pinfold.json5:1:30: policy.refresh_seconds: expected a whole number from 1 to 86400, found 0
       """),
     BadFile(
       "port-too-large",

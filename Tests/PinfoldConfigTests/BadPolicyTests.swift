@@ -63,6 +63,42 @@ import Testing
       policy.json5:1:26: issued_at: "2026-11-21" is not a time such as "2026-11-21T00:00:00Z" (RFC 3339)
       """),
     BadFile(
+      "keys-empty",
+      """
+      policy.json5:3:25: trusted_keys.keys: expected 1 to 64 keys, found 0
+      """),
+    BadFile(
+      "keys-missing",
+      """
+      policy.json5:3:17: trusted_keys: "keys" is missing: whose signatures count from this policy on
+      """),
+    BadFile(
+      "keys-no-threshold",
+      """
+      policy.json5:3:17: trusted_keys: "required_signatures" is missing: how many of the keys have to sign
+      """),
+    BadFile(
+      "keys-not-an-object",
+      """
+      policy.json5:3:17: trusted_keys: expected an object, found a list
+      """),
+    BadFile(
+      "keys-threshold",
+      """
+      policy.json5:3:53: trusted_keys.required_signatures: 2 signatures cannot come from 1 keys
+      """),
+    BadFile(
+      "keys-twice",
+      """
+      policy.json5:3:31: trusted_keys.keys[1]: the same key is there twice
+      """),
+    BadFile(
+      "keys-unknown-key",
+      """
+      policy.json5:3:17: trusted_keys: "required_signatures" is missing: how many of the keys have to sign
+      policy.json5:3:32: trusted_keys: unknown key "required_signature"; did you mean "required_signatures"?
+      """),
+    BadFile(
       "match-unknown",
       """
       policy.json5:5:98: ssl_pinning_config.hosts["api.example.com"].match: "root" is not one of "leaf", "chain"

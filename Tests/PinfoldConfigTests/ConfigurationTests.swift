@@ -79,6 +79,7 @@ import Testing
     #expect(policy.trustedKeys.map(\.place) == [SourcePlace(line: 9, column: 20), SourcePlace(line: 9, column: 29)])
     #expect(policy.requiredSignatures == 2)
     #expect(policy.maxBundleBytes == 2048)
+    #expect(policy.refreshSeconds == 60)
     #expect(policy.unpinned == .verify)
     #expect(policy.builtinPins.rules.map(\.pattern) == ["api.example.com", "api.example.com:8443"])
     #expect(configuration.tls.tls13 == .deny)

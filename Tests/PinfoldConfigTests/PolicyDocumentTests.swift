@@ -44,6 +44,16 @@ import Testing
     #expect(try rule(#"{ pins: ["\#(Self.pin)"] }"#).settings == RuleSettings())
   }
 
+  @Test func `keys for the time after a policy are read as written`() throws {
+    let text = """
+      { version: 7, issued_at: "2026-11-21T00:00:00Z", expires_at: "2027-02-21T01:00:00+01:00",
+        trusted_keys: { keys: ["a", "b", "c"], required_signatures: 2 }, ssl_pinning_config: { hosts: {} } }
+      """
+    let document = try PolicyDocument(reading: Array(text.utf8)[...], file: "policy.json5")
+    #expect(document.trustedKeys == SignerSet(keys: ["a", "b", "c"], requiredSignatures: 2))
+    #expect(try read("{ hosts: {} }").trustedKeys == nil)
+  }
+
   @Test func `every member of the document is read`() throws {
     let document = try read(
       """

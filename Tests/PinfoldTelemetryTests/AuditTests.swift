@@ -37,8 +37,8 @@ import Testing
   @Test("The words of events are part of the interface") func events() {
     #expect(
       AuditEvent.allCases.map(\.rawValue) == [
-        "tunnel", "policy_accepted", "policy_refused", "policy_expired", "reload", "pins", "breaker", "trust", "start",
-        "stop",
+        "tunnel", "policy_accepted", "policy_refused", "policy_expired", "keys_rotated", "reload", "pins", "breaker",
+        "trust", "start", "stop",
       ])
   }
 }

@@ -75,6 +75,7 @@ final class Reloader: Sendable {
     say(report.refusals)
     for version in report.rotations {
       services.log.write(.warning, "policy keys rotated", [.init("policy", .unsigned(version))])
+      services.audit.record(AuditRecord(.keysRotated, [.init("policy", .unsigned(version))]))
     }
     for warning in report.warnings { services.log.write(.warning, "policy", [.init("warning", .text(warning))]) }
   }

@@ -5,6 +5,7 @@ package enum AuditEvent: String, CaseIterable, Sendable {
   case policyAccepted = "policy_accepted"
   case policyRefused = "policy_refused"
   case policyExpired = "policy_expired"
+  case keysRotated = "keys_rotated"
   /// Configuration and policy were read anew.
   case reload
   /// A pin service's pins of a domain came for the first time, or changed.

@@ -180,6 +180,33 @@ extension Operation {
       try Wait.untilTrue("a failed refresh") { try failures(pinfold) >= 1 && causes(pinfold).contains("expired") }
     }
 
+    /// Guards: an operator who asks before a roll-out must see what the proxies will see.
+    @Test("check fetches, says why when it cannot, and goes by what was fetched before; explain fetches nothing")
+    func check() throws {
+      let settings = try settings()
+      let pinfold = try Pinfold(settings)
+      let file = pinfold.workspace.path("pinfold.json5")
+      let away = try Pinfold.command("check", "-c", file)
+      #expect(away.ending == .exited(1))
+      #expect(away.errors.contains("refused: \(server.url()): cannot connect: connection refused"), "\(away)")
+      let blocked = try Pinfold.command("explain", "-c", file, "api.pinfold.test")
+      #expect(blocked.ending == .exited(1) && blocked.errors.contains("\(server.url()): not fetched yet"))
+
+      try publish(pinfold, settings)
+      try server.start()
+      try waitForVersion(1, pinfold)
+      try publish(pinfold, settings.with { $0.version = 2 })
+      let good = try Pinfold.command("check", "-c", file)
+      #expect(good.succeeded && good.output.contains("policy: \(server.url())\n"), "\(good)")
+      try waitForVersion(2, pinfold)
+      server.stop()
+      let before = try Pinfold.command("check", "-c", file)
+      #expect(before.succeeded && before.output.contains("version: 2\n"), "\(before)")
+      #expect(before.output.contains("connection refused; the one fetched before would count"), "\(before)")
+      let explained = try Pinfold.command("explain", "-c", file, "api.pinfold.test")
+      #expect(explained.succeeded && explained.output.contains("source: policy\n"), "\(explained)")
+    }
+
     @Test("nginx's own ETags and 304s do as well") func nginx() throws {
       let workspace = try Workspace("access")
       let nginx = try Servers.nginx(

@@ -43,7 +43,9 @@ extension Operation {
 
     static let pages = [
       Page(path: "README.md"),
-      Page(path: "docs/policy.md", given: policy + "\npinfold keygen -o first.key; pinfold keygen -o second.key"),
+      Page(
+        path: "docs/policy.md",
+        given: policy + "\ncp policy.json5 later.json5; pinfold keygen -o first.key; pinfold keygen -o second.key"),
       Page(path: "docs/operations.md", given: running),
       Page(path: "docs/pins.md", given: running),
       Page(path: "docs/verification.md", given: running),
