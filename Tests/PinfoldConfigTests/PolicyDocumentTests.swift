@@ -179,7 +179,7 @@ import Testing
     #expect(
       document.warnings == [
         "enabled: false switches every rule off", "rollout_percentage: 50.0 leaves the other instances without pins",
-        "monitoring.auto_disable: enough mismatches suspend a rule, whoever causes them",
+        "monitoring.auto_disable: enough mismatches of a client suspend the rule for it, and an interceptor causes them too",
         "c.example.com: enabled: false leaves the host without pins",
         "a.example.com and 1 more: mode: \"report\" lets mismatches through",
         "b.example.com: verify_chain: false takes any chain and any name with a pinned key",

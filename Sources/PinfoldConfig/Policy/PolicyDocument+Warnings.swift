@@ -10,7 +10,9 @@ extension PolicyDocument {
       result.append("rollout_percentage: \(rolloutPercentage) leaves the other instances without pins")
     }
     if monitoring.enabled, monitoring.autoDisable {
-      result.append("monitoring.auto_disable: enough mismatches suspend a rule, whoever causes them")
+      result.append(
+        "monitoring.auto_disable: enough mismatches of a client suspend the rule for it, and an interceptor causes them too"
+      )
     }
     let kinds: [(String, (RuleSettings) -> Bool)] = [
       ("enabled: false leaves the host without pins", { !$0.enabled }),
