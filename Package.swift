@@ -108,7 +108,10 @@ let package = Package(
     tests("ProjectTests", ["PinfoldModel"]),
     tests(
       "PinfoldCommandTests",
-      ["PinfoldModel", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldTLS", "PinfoldCommand"],
+      [
+        "PinfoldModel", "PinfoldPolicy", "PinfoldConfig", "PinfoldCrypto", "PinfoldTLS", "PinfoldLoop",
+        "PinfoldSupply", "PinfoldCommand",
+      ],
       exclude: ["Help"]),
     tests(
       "EndToEndTests", ["pinfold"], exclude: ["Alerts", "Clients", "Flows/Programs", "Papers/Programs", "Servers"]),

@@ -61,25 +61,9 @@ struct KeyFile {
 
   /// Reads a file, adding to `warnings` when its mode lets others in.
   func read(_ path: String, warnings: inout [String]) throws(CryptoError) -> SecretBytes {
-    let opened = try open(path)
-    guard opened.size == fileByteCount else { throw malformed(path) }
-    let contents = try unsafe SecretBytes(count: fileByteCount) { output throws(CryptoError) in
-      // A regular file of this size comes in one read; a shorter answer means that it is being changed.
-      guard unsafe CSodium.read(opened.file.number, output, fileByteCount) == fileByteCount else {
-        throw malformed(path)
-      }
-    }
-    let mode = opened.mode & 0o777
-    if mode & 0o077 != 0 {
-      warnings.append("\(path): others may use this secret (mode 0\(String(mode, radix: 8))); chmod 600 it")
-    }
+    let contents = try SecretBytes(file: path, limit: Self.sizeLimit, warnings: &warnings)
+    guard contents.count == fileByteCount else { throw malformed(path) }
     return try decode(contents, path: path)
-  }
-
-  private func open(_ path: String) throws(CryptoError) -> RegularFile {
-    do throws(FileError) { return try PrivateFile.openRegular(path, limit: Self.sizeLimit) } catch {
-      throw .file(error)
-    }
   }
 
   private func decode(_ contents: SecretBytes, path: String) throws(CryptoError) -> SecretBytes {

@@ -1,46 +1,8 @@
 internal import CLibevent
 internal import CLinux
 
-/// A request to the admin port, without a body worth reading: GET or HEAD, and POST where that path takes it.
-package struct HTTPRequest: Sendable {
-  /// Whether something is to be done; otherwise the request only reads.
-  package let isPost: Bool
-  /// The path as sent, still percent-encoded; starts with `/`.
-  package let path: String
-  /// What follows `?`, still encoded; `nil` without one.
-  package let query: String?
-  /// The Accept field, `nil` without one.
-  package let accept: String?
-  /// The Authorization field, `nil` without one. A secret: for comparing, never for a log.
-  package let authorization: String?
-}
-
-/// What the admin port answers.
-package struct HTTPResponse: Sendable {
-  /// The status code, 200–599.
-  package var status: Int
-  /// The Content-Type field.
-  package var contentType: String
-  /// Further fields. Names and values are ours, never a peer's.
-  package var fields: [(name: String, value: String)] = []
-  /// Sent unless the request was HEAD.
-  package var body: [UInt8]
-
-  /// An answer with a body of its own type.
-  package init(status: Int, contentType: String, body: [UInt8]) {
-    self.status = status
-    self.contentType = contentType
-    self.body = body
-  }
-
-  /// An answer in plain text, UTF-8.
-  package init(status: Int = 200, text: String) {
-    self.init(status: status, contentType: "text/plain; charset=utf-8", body: Array(text.utf8))
-  }
-}
-
-/// A small HTTP/1.1 server on one loop (libevent's evhttp), for the admin port. GET and HEAD; POST for the paths that
-/// are named, and 405 for it everywhere else.
+/// A small HTTP/1.1 server on one loop (libevent's evhttp): for the admin port, which reads by GET and HEAD and takes POST
+/// for the paths that are named (405 for it everywhere else), and for sites that answer later, which see every method.
 @safe
 package final class HTTPServer {
   /// Bytes of a request's line and fields; what browsers send is about 1 KiB.
@@ -56,8 +18,9 @@ package final class HTTPServer {
   private let socket: ListeningSocket
   private let loop: EventLoop
   private let server: OpaquePointer
-  private let handler: (HTTPRequest) -> HTTPResponse
-  private let posts: Set<String>
+  private let handler: (HTTPRequest, HTTPResponder) -> Void
+  /// Requests that are not answered yet.
+  private var pending: [ObjectIdentifier: HTTPResponder] = [:]
   private var listener: OpaquePointer?
   private var resumption: LoopTimer?
 
@@ -67,9 +30,35 @@ package final class HTTPServer {
   ///   - posts: the paths that take POST.
   ///   - handler: called on the loop's thread; to answer at once.
   /// - Throws: `.descriptorsExhausted` when libevent or the system has no room.
-  package init(
+  package convenience init(
     _ socket: consuming ListeningSocket, loop: EventLoop, posts: Set<String> = [],
     handler: @escaping (HTTPRequest) -> HTTPResponse
+  ) throws(IOError) {
+    let methods = posts.isEmpty ? pinfold_http_methods : pinfold_http_methods_and_post
+    try self.init(socket, loop: loop, methods: methods) { request, responder in
+      if request.isPost, !posts.contains(request.path) {
+        var refusal = HTTPResponse(status: 405, text: "this path only reads; use GET\n")
+        refusal.fields.append(("Allow", "GET, HEAD"))
+        responder.send(refusal)
+      } else {
+        responder.send(handler(request))
+      }
+    }
+  }
+
+  /// Serves every method until the server is let go, on the loop's thread.
+  ///
+  /// - Parameter responder: called on the loop's thread; to answer through what it is given, sooner or later.
+  /// - Throws: `.descriptorsExhausted` when libevent or the system has no room.
+  package convenience init(
+    _ socket: consuming ListeningSocket, loop: EventLoop, responder: @escaping (HTTPRequest, HTTPResponder) -> Void
+  ) throws(IOError) {
+    try self.init(socket, loop: loop, methods: pinfold_http_all_methods, responder)
+  }
+
+  private init(
+    _ socket: consuming ListeningSocket, loop: EventLoop, methods: UInt16,
+    _ handler: @escaping (HTTPRequest, HTTPResponder) -> Void
   ) throws(IOError) {
     loop.preconditionOnLoop()
     // evhttp closes what it is given; the path of a UNIX socket is removed by ours.
@@ -88,11 +77,10 @@ package final class HTTPServer {
     self.loop = loop
     unsafe server = made
     self.handler = handler
-    self.posts = posts
     unsafe listener = evhttp_bound_socket_get_listener(bound)
     unsafe evhttp_set_max_headers_size(made, Self.maximalHeadSize)
     unsafe evhttp_set_max_body_size(made, Self.maximalBodySize)
-    unsafe evhttp_set_allowed_methods(made, posts.isEmpty ? pinfold_http_methods : pinfold_http_methods_and_post)
+    unsafe evhttp_set_allowed_methods(made, methods)
     unsafe evhttp_set_timeout(made, Self.timeout)
     let context = unsafe Unmanaged.passUnretained(self).toOpaque()
     unsafe evhttp_set_gencb(made, requested, context)
@@ -101,6 +89,7 @@ package final class HTTPServer {
   }
 
   deinit {
+    for responder in pending.values { responder.abandon() }
     unsafe evhttp_free(server)
   }
 
@@ -108,38 +97,30 @@ package final class HTTPServer {
   package var endpoint: Endpoint { socket.endpoint }
 
   fileprivate func answer(_ request: OpaquePointer) {
-    let asked = unsafe Self.read(request)
-    var response: HTTPResponse
-    if asked.isPost, !posts.contains(asked.path) {
-      response = HTTPResponse(status: 405, text: "this path only reads; use GET\n")
-      response.fields.append(("Allow", "GET, HEAD"))
-    } else {
-      response = handler(asked)
-    }
-    let headers = unsafe evhttp_request_get_output_headers(request)
-    for (name, value) in response.fields + [("Content-Type", response.contentType), ("Cache-Control", "no-store")] {
-      unsafe _ = evhttp_add_header(headers, name, value)
-    }
-    // evhttp sends what it is given even for HEAD, so it gets the length alone.
-    let isHead = unsafe evhttp_request_get_command(request) == EVHTTP_REQ_HEAD
-    unsafe _ = evhttp_add_header(headers, "Content-Length", String(response.body.count))
-    let body = unsafe evbuffer_new()
-    if !isHead { unsafe _ = response.body.withUnsafeBytes { unsafe evbuffer_add(body, $0.baseAddress, $0.count) } }
-    unsafe evhttp_send_reply(request, Int32(clamping: response.status), nil, body)
-    unsafe evbuffer_free(body)
+    let responder = unsafe HTTPResponder(request, server: self, loop: loop)
+    pending[ObjectIdentifier(responder)] = responder
+    handler(unsafe Self.read(request), responder)
   }
+
+  /// The responder has answered.
+  func forget(_ responder: HTTPResponder) { pending[ObjectIdentifier(responder)] = nil }
 
   private static func read(_ request: OpaquePointer) -> HTTPRequest {
     let uri = unsafe evhttp_request_get_evhttp_uri(request)
     let path = unsafe uri.flatMap { unsafe evhttp_uri_get_path($0) }.map { unsafe String(cString: $0) }
     let query = unsafe uri.flatMap { unsafe evhttp_uri_get_query($0) }.map { unsafe String(cString: $0) }
-    let accept = unsafe evhttp_find_header(evhttp_request_get_input_headers(request), "Accept")
-      .map { unsafe String(cString: $0) }
-    let authorization = unsafe evhttp_find_header(evhttp_request_get_input_headers(request), "Authorization")
-      .map { unsafe String(cString: $0) }
-    let isPost = unsafe evhttp_request_get_command(request) == EVHTTP_REQ_POST
+    let fields = unsafe evhttp_request_get_input_headers(request)
+    let accept = unsafe evhttp_find_header(fields, "Accept").map { unsafe String(cString: $0) }
+    let authorization = unsafe evhttp_find_header(fields, "Authorization").map { unsafe String(cString: $0) }
+    let method: HTTPRequest.Method =
+      switch unsafe evhttp_request_get_command(request) {
+      case EVHTTP_REQ_GET: .get
+      case EVHTTP_REQ_HEAD: .head
+      case EVHTTP_REQ_POST: .post
+      default: .other
+      }
     return HTTPRequest(
-      isPost: isPost, path: path ?? "/", query: query, accept: accept, authorization: authorization)
+      method: method, path: path ?? "/", query: query, accept: accept, authorization: authorization)
   }
 
   /// After a failed accept; does nothing to a listener that is accepting.

@@ -25,6 +25,19 @@ package enum Base64 {
     return String(decoding: text, as: UTF8.self)
   }
 
+  /// The URL-safe alphabet without padding, as JWS writes it (RFC 7515 §2).
+  package static func encodeURLSafe(_ bytes: [UInt8]) -> String {
+    let text = encode(bytes).utf8.compactMap { character -> UInt8? in
+      switch character {
+      case 0x2b: 0x2d
+      case 0x2f: 0x5f
+      case 0x3d: nil
+      default: character
+      }
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+
   /// Reads the standard alphabet with its padding; `nil` for anything else.
   package static func decode(_ text: some StringProtocol) -> [UInt8]? {
     decode(Array(text.utf8)[...], urlSafe: false)
