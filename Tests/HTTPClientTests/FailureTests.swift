@@ -129,17 +129,13 @@ import Testing
     #expect(timed.time < .seconds(10))
   }
 
-  @Test("Two hundred fetches at once on one loop all end, and leave no descriptor behind") func many() async throws {
+  @Test("Two hundred fetches at once on one loop all end") func many() async throws {
     let server = try ReplyServer.shared.get()
     let trust = try server.trust()
     let paths = ["/whole", "/cut", "/chunked", "/nothing", "/endless"]
     let port = server.port(.good)
     let counts = try await onLoop { loop in
       let client = HTTPClient(loop: loop, resolver: try Resolver(loop: loop, configuration: "/dev/null"))
-      // Warm, so that what libevent keeps open is open before the count.
-      _ = try await client.get(
-        try #require(HTTPURL("https://localhost:\(port)/whole")), limit: 4096,
-        deadline: loop.deadline(after: .seconds(30)), security: trust)
       let lent = Lent(client)
       let tasks = (0..<200).map { number in
         Task(executorPreference: loop) { () -> Bool in

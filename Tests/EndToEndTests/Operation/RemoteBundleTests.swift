@@ -56,8 +56,11 @@ extension Operation {
     }
 
     /// Guards: the conditional request, without which every proxy fetches every policy again and again.
-    @Test("What has not changed is asked for by its ETag, and what has arrives within one refresh")
-    func conditional() throws {
+    @Test(
+      "What has not changed is asked for by its ETag, strong or weak, and what has arrives within one refresh",
+      arguments: ["", "weak"])
+    func conditional(mode: String) throws {
+      try server.misbehave(mode)
       let upstream = try Servers.nginx(certificates.ecdsa, protocols: "TLSv1.2")
       let wrong = try settings(pin: certificates.other.pin, port: upstream.port)
       let pinfold = try Pinfold(wrong)
@@ -205,6 +208,33 @@ extension Operation {
       #expect(before.output.contains("connection refused; the one fetched before would count"), "\(before)")
       let explained = try Pinfold.command("explain", "-c", file, "api.pinfold.test")
       #expect(explained.succeeded && explained.output.contains("source: policy\n"), "\(explained)")
+    }
+
+    /// Guards: connections, resolvers and sessions that are not given back would end a proxy that runs for months.
+    @Test("Refreshes leave no descriptor behind, however they end") func descriptors() throws {
+      let settings = try settings().with { $0.policyKeys = "refresh_seconds: 1, max_bundle_bytes: 100000" }
+      let pinfold = try Pinfold(settings)
+      try publish(pinfold, settings)
+      try server.start()
+      try waitForVersion(1, pinfold)
+      func count() throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pinfold.child.pid)/fd").count
+      }
+      try Wait.untilTrue("a first 304") { server.requests.contains { $0.status == 304 } }
+      let before = try count()
+      for mode in ["cut", "large", "endless", "redirect", "garbage", "away", ""] {
+        let failed = try failures(pinfold)
+        if mode == "away" { server.stop() } else { try server.misbehave(mode) }
+        guard !mode.isEmpty else {
+          try server.start()
+          break
+        }
+        pinfold.child.signal(SIGHUP)
+        try Wait.untilTrue("a failure by \(mode)") { try failures(pinfold) > failed }
+      }
+      let good = server.requests.count
+      try Wait.untilTrue("a refresh that went well") { server.requests.count > good + 1 }
+      try Wait.untilTrue("as many descriptors as before") { try count() <= before }
     }
 
     @Test("nginx's own ETags and 304s do as well") func nginx() throws {

@@ -39,7 +39,9 @@ extension Operation {
           policy: { bundles: ["policy.signed.json"], trusted_keys: ["$(cat installed.pub)"] } }
         END
         """
-    private static let running = installed + "\nserving pinfold run -c etc/pinfold.json5\n"
+    /// It listens before it makes the pipe, where a program that logs too early would leave an ordinary file.
+    private static let running =
+      installed + "\nserving pinfold run -c etc/pinfold.json5\nuntil [ -p run/keylog ]; do sleep 0.02; done\n"
 
     static let pages = [
       Page(path: "README.md"),

@@ -1,7 +1,7 @@
 """Serves signed policies over HTTPS on 127.0.0.1, well or badly.
 
 bundles.py CHAIN KEY FOLDER PORT: GET /NAME answers with the file of that name in FOLDER, its ETag, or 304. The file "mode"
-in FOLDER says what goes wrong: cut, large, endless, garbage, redirect, slow, weak. Each request adds a line to the file
+in FOLDER says what goes wrong: cut, large, endless, garbage, redirect, weak. Each request adds a line to the file
 "requests": its status, and the If-None-Match it came with.
 """
 import hashlib
@@ -9,7 +9,6 @@ import http.server
 import os
 import ssl
 import sys
-import time
 
 chain, key, folder, port = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
 
@@ -61,11 +60,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.head(200, ("Content-Length", str(len(body))), ("ETag", tag))
             self.wfile.write(body[: len(body) // 2])
             return None
-        if mode == "slow":
-            self.head(200, ("Content-Length", str(len(body))))
-            while True:
-                self.wfile.write(b" ")
-                time.sleep(0.1)
         if mode != "garbage" and self.headers.get("If-None-Match") == tag:
             return self.head(304, ("ETag", tag))
         self.head(200, ("Content-Length", str(len(body))), ("ETag", tag))
