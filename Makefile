@@ -1,7 +1,9 @@
 # make run    installs what is missing, builds for release, starts the demonstration
 # make test   installs what the tests need, builds, runs every test
 # make test-browsers  the tests with Chromium and Firefox, which are large; make test skips them where they are missing
+# make test-threads   every test under the thread sanitizer, which takes long
 # make bench  builds for release, measures Pinfold beside the proxies that are installed (BENCH="--rounds 5")
+# make bench-methods  the same build: each way of knowing a key beside an unverified tunnel
 # make fuzz   feeds each parser with bytes nobody chose, FUZZ_SECONDS (60) each, under the address sanitizer
 # make lint   the layout rules of swift format
 # make clean  removes what was built
@@ -9,7 +11,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-browsers bench fuzz lint clean toolchain needs-build needs-run needs-test \
+.PHONY: help run build test test-browsers test-threads bench bench-methods fuzz lint clean toolchain needs-build needs-run needs-test \
   needs-browsers needs-bench
 
 # Check=package pairs for .ci/need; nothing is installed when every check holds.
@@ -46,8 +48,22 @@ test-browsers: toolchain needs-build needs-browsers
 	swift build --build-tests
 	swift test --skip-build --filter BrowserTests
 
+# Swift's Mutex has to be explained to the sanitizer: see the file that is built here.
+test-threads: toolchain needs-build needs-test
+	swift build --build-tests --sanitize thread --scratch-path .build/tsan
+	clang -shared -fPIC -O1 Tests/ThreadSanitizer/mutex.c -o .build/tsan/mutex.so
+	@rm -rf .build/tsan-reports; mkdir -p .build/tsan-reports
+	TSAN_OPTIONS="log_path=$(CURDIR)/.build/tsan-reports/race exitcode=0 report_thread_leaks=0" \
+	  LD_PRELOAD=$(CURDIR)/.build/tsan/mutex.so \
+	  swift test --skip-build --sanitize thread --scratch-path .build/tsan
+	@reports=$$(ls .build/tsan-reports); [ -z "$$reports" ] || { cat .build/tsan-reports/*; exit 1; }
+
 bench: build needs-bench
 	python3 Tests/Performance/peers.py --pinfold "$$($(RELEASE) --show-bin-path)/pinfold" $(BENCH)
+
+# BENCH="--before BINARY" holds TLS 1.2 in band against another build.
+bench-methods: build needs-bench
+	python3 Tests/Performance/methods.py --pinfold "$$($(RELEASE) --show-bin-path)/pinfold" $(BENCH)
 
 # The runs begin with what is committed and with first inputs made of the captures; what they find new stays below
 # .build/fuzz-corpus, an input that breaks something in .build/fuzz-findings. libFuzzer reports the trap, not the runtime.

@@ -48,7 +48,7 @@ final class FineTimer {
   /// Edge-triggered like the loop's wake-up, so that nobody has to read the descriptor.
   fileprivate func fire() {
     let now = pinfold_monotonic_nanoseconds()
-    let over = pauses.filter { $0.due <= now }
+    let over = pauses.filter { $0.due <= now }.sorted { $0.due < $1.due }
     pauses.removeAll { $0.due <= now }
     arm()
     for pause in over { unsafe pause.continuation.resume() }

@@ -62,13 +62,13 @@ class Pinfold(Contender):
             "version": 1,
             "issued_at": (now - datetime.timedelta(days=1)).strftime(stamp),
             "expires_at": (now + datetime.timedelta(days=30)).strftime(stamp),
-            "ssl_pinning_config": {"hosts": {HOST: {"pins": [self.origin.pin]}}},
+            "ssl_pinning_config": {"hosts": self.rules()},
         }))
         public = self._pinfold("keygen", "-o", "key").strip().splitlines()[-1]
         self._pinfold("sign", "-k", "key", "policy.json5", "-o", "policy.signed.json")
         os.makedirs(self.path("state"))
         ports = [self.origin.tls12, self.origin.tls13]
-        self.write("pinfold.json5", json.dumps({
+        settings = {
             "listen": [f"127.0.0.1:{self.port}"],
             "admin": f"127.0.0.1:{self.second}",
             "state_dir": "state",
@@ -76,8 +76,17 @@ class Pinfold(Contender):
             "tls": {"ca_file": self.origin.authority},
             "destinations": {"ports": ports, "resolve": {f"{HOST}:{port}": f"127.0.0.1:{port}" for port in ports}},
             "log": {"level": "warning"},
-        }, indent=2))
+        }
+        self.adjust(settings)
+        self.write("pinfold.json5", json.dumps(settings, indent=2))
         self.command = [self.program, "run", "-c", self.path("pinfold.json5")]
+
+    def rules(self):
+        """The policy's rules by host."""
+        return {HOST: {"pins": [self.origin.pin]}}
+
+    def adjust(self, settings):
+        """Changes the configuration before it is written."""
 
     def version(self):
         return self.first_line("version")

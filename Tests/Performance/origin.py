@@ -77,7 +77,7 @@ class Origin:
 
     def _certificates(self):
         with open(os.path.join(self.folder, "leaf.ext"), "w") as file:
-            file.write(f"subjectAltName=DNS:{HOST},IP:127.0.0.1\nbasicConstraints=critical,CA:FALSE\n"
+            file.write(f"subjectAltName=DNS:{HOST},DNS:*.{HOST},IP:127.0.0.1\nbasicConstraints=critical,CA:FALSE\n"
                        "keyUsage=critical,digitalSignature\nextendedKeyUsage=serverAuth\n")
         key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
         self._openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-days", "30",

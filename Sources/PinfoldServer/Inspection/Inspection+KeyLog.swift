@@ -50,7 +50,11 @@ extension Inspection {
     var openers: [FlightOpener] = []
     for secret in secrets {
       // A secret of a length that is not the suite's is no secret of this handshake.
-      if let opener = try? FlightOpener(secret: secret, hellos: hellos, now: rules.now) { openers.append(opener) }
+      if let opener = try? FlightOpener(
+        secret: secret, hellos: hellos, now: rules.now, leaves: rules.verifier.leaves)
+      {
+        openers.append(opener)
+      }
     }
     var taken = hellos.server.end
     while !openers.isEmpty {
@@ -78,8 +82,7 @@ extension Inspection {
       case .preSharedKey: break
       case .rawPublicKey(let key, _):
         return .evidence(Evidence(try rules.verifier.judge(rawPublicKey: key, now: rules.now), keyProven: true))
-      case .certificates(let list):
-        let certificates = try list.map { certificate throws(TLSError) in try certificate.der() }
+      case .certificates(let certificates, _):
         let judgement = try rules.verifier.judge(
           certificates: certificates, host: decision.authority.host, now: rules.now)
         return .evidence(Evidence(judgement, keyProven: true))

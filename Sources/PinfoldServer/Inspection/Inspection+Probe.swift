@@ -11,7 +11,7 @@ extension Inspection {
   /// connections carries the app's handshake. `nil` where no probe is expected, or an earlier verdict may be used again.
   mutating func openProbeLeg(for hello: ClientHello) async throws(Refusal) -> ProbeLeg? {
     guard hello.offersTLS13, decision.tls13 == .probe, rules.configuration.tls.probeReuseSeconds == 0,
-      !worker.upstreams.answersOlder(decision.authority)
+      probedAhead == nil, !worker.upstreams.answersOlder(decision.authority)
     else { return nil }
     let leg = try await makeLeg(for: hello, twin: true)
     if Bool.random() { swap(&upstream, &leg.socket) }
@@ -21,7 +21,7 @@ extension Inspection {
   private func makeLeg(for hello: ClientHello, twin: Bool) async throws(Refusal) -> ProbeLeg {
     let handshake: ProbeHandshake
     do {
-      handshake = try ProbeHandshake.make(for: hello, worker.probes, now: rules.now, twin: twin)
+      handshake = try ProbeHandshake.make(for: hello, worker.probes, rules, twin: twin)
     } catch {
       throw Refusal(error, method: .probe)
     }
@@ -79,6 +79,7 @@ extension Inspection {
         .pskDeclined, "the upstream declined the pre-shared key and tls.psk_declined is refuse", method: .probe)
     }
     isFullTLS13 = !isResumed
+    if let probedAhead { return (probedAhead, .probe) }
     guard let evidence = try await runProbe(hellos.client, leg, twin: true) else { return nil }
     return (evidence, .probe)
   }
@@ -199,7 +200,7 @@ private struct SingleProbe: Sendable {
     let deadline = worker.loop.deadline(after: .seconds(rules.configuration.limits.handshakeSeconds))
     let handshake: ProbeHandshake
     do {
-      handshake = try ProbeHandshake.make(for: hello, worker.probes, now: rules.now, twin: false)
+      handshake = try ProbeHandshake.make(for: hello, worker.probes, rules, twin: false)
     } catch {
       return .failed(.internalError, error.description)
     }

@@ -45,6 +45,8 @@ struct Inspection {
   var isFullTLS13 = false
   /// Whether the upstream resumed a session and then did not serve the probe beside it.
   var resumptionStalled = false
+  /// Whether the upstream asked one connection of a pair for a second hello and never answered the other one.
+  var retryStalled = false
   /// What a probe found that was made before the app's connection, since the upstream serves one at a time.
   var probedAhead: Evidence?
   /// Whether the probe leaves before the app's connection is answered, as an upstream needs it that serves one
@@ -89,7 +91,10 @@ struct Inspection {
       draws += 1
       upstream.close()
       leavesEarly = draws > Self.patientDraws && !worker.upstreams.servesTwo(decision.authority)
-      if resumptionStalled, probedAhead == nil { probedAhead = try await runProbe(hello, nil, twin: false) }
+      // A twin cannot answer a retry before the app has, so here too a hello that needs none of the app's goes ahead.
+      if resumptionStalled || (leavesEarly && retryStalled), probedAhead == nil {
+        probedAhead = try await runProbe(hello, nil, twin: false)
+      }
       try await redial()
       reader = ServerFlightReader(answering: hello)
       finding = try await exchange(hello, &reader)
@@ -192,7 +197,10 @@ struct Inspection {
     var sentUp = hello.records.count
     var event: ServerFlightReader.Event
     if let leg {
-      guard let first = try await receiveFirst(&reader, beside: leg) else { return nil }
+      guard let first = try await receiveFirst(&reader, beside: leg) else {
+        retryStalled = retryStalled || leg.hasRetried
+        return nil
+      }
       event = first
     } else {
       event = try await receiveFlight(&reader)
@@ -203,7 +211,10 @@ struct Inspection {
         event = try await receiveFlight(&reader)
       case .helloRetryRequest(let retry):
         // Once the client has it, the lot cannot be drawn anew: first make sure that the probe is served too.
-        if let leg, await leg.standing(patience: patience) == .silent { return nil }
+        if let leg, await leg.standing(patience: patience) == .silent {
+          retryStalled = true
+          return nil
+        }
         hello = try await passRetry(retry, &reader, answering: hello)
         sentUp += try await sendSecondHello(hello, beside: leg)
         request = retry

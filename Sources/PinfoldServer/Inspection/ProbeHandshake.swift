@@ -31,9 +31,11 @@ enum ProbeHandshake {
 
   /// The twin of the app's hello, or OpenSSL's with the app's parameters where there is no twin.
   static func make(
-    for hello: ClientHello, _ client: ProbeClient, now: Timestamp, twin: Bool
+    for hello: ClientHello, _ client: ProbeClient, _ rules: Rules, twin: Bool
   ) throws(TLSError) -> ProbeHandshake {
-    if twin, let session = try? TwinSession(of: hello, now: now) { return .twin(session) }
+    if twin, let session = try? TwinSession(of: hello, now: rules.now, leaves: rules.verifier.leaves) {
+      return .twin(session)
+    }
     guard let offer = ProbeOffer(mirroring: hello) else {
       throw .failed(call: "probe", detail: "no version of the application's offer is known")
     }

@@ -35,7 +35,8 @@ import PinfoldWire
   private var hasHeard = false
   private var isStalled = false
   private var isOver = false
-  private var hasRetried = false
+  /// Whether the upstream asked for a second hello here.
+  private(set) var hasRetried = false
   private var isImpatient = false
   /// Whether no second hello of the app will come any more.
   private var isWithoutHello = false

@@ -29,11 +29,14 @@ package final class ChainVerifier: Sendable {
   }
 
   private let store: TrustStore
+  /// The leaves of what was judged, and of handshakes whose chains are yet to be.
+  package let leaves: LeafMemory
   private let cache: Mutex<BoundedCache<Digest256, Entry>>
 
   /// `capacity` judgements are kept at least, twice as many at most; each is about 4 KB.
   package init(trusting store: TrustStore, capacity: Int = 1024) {
     self.store = store
+    leaves = LeafMemory()
     cache = Mutex(BoundedCache(capacity: capacity))
   }
 
@@ -52,7 +55,7 @@ package final class ChainVerifier: Sendable {
     guard size <= Self.byteLimit else { throw .tooLarge("\(size) bytes of certificates; at most \(Self.byteLimit)") }
     let key = try Self.cacheKey(certificates, host)
     return try remembered(key, now) { () throws(TLSError) in
-      try PathCheck(store: store, host: host, now: now).judge(certificates)
+      try PathCheck(store: store, host: host, now: now, leaves: leaves).judge(certificates)
     }
   }
 

@@ -6,21 +6,29 @@ struct PathCheck {
   let store: TrustStore
   let host: HostName
   let now: Timestamp
+  let leaves: LeafMemory
 
   func judge(_ encoded: [ArraySlice<UInt8>]) throws(TLSError) -> ChainJudgement {
     var certificates: [Certificate] = []
+    var key: LeafKey?
     for (index, der) in encoded.enumerated() {
       do throws(TLSError) {
-        certificates.append(try Certificate(der: Array(der)))
+        guard index == 0 else {
+          certificates.append(try Certificate(der: Array(der)))
+          continue
+        }
+        let leaf = try leaves.leaf(Array(der))
+        certificates.append(leaf.certificate)
+        key = leaf.key
       } catch .unreadable(let what) {
         throw .unreadable("certificate \(index + 1) of \(encoded.count): \(what)")
       }
     }
-    guard let leaf = certificates.first else { throw .unreadable("a chain without certificates") }
+    guard let leaf = certificates.first, let key else { throw .unreadable("a chain without certificates") }
     let (error, path) = try build(leaf, helpers: certificates.dropFirst())
     let ends = (path.isEmpty ? [leaf] : path).compactMap(\.notAfter)
     return ChainJudgement(
-      leafKey: try LeafKey(of: leaf), leafCertificateDigest: leaf.digest, chainError: error,
+      leafKey: key, leafCertificateDigest: leaf.digest, chainError: error,
       nameMatches: matches(leaf),
       builtChain: path.map { ChainJudgement.Link(key: $0.keyDigest, certificate: $0.digest) },
       validUntil: ends.min() ?? now)

@@ -41,21 +41,21 @@ struct DelegatedCredential: Sendable {
 
   /// The checks of RFC 9345 §4.1.3; the constant text of the first that fails, nil when all hold.
   func wrong(
-    signedBy leaf: Certificate, offers client: ClientHello, scheme used: UInt16, now: Timestamp
+    signedBy leaf: LeafMemory.Leaf, offers client: ClientHello, scheme used: UInt16, now: Timestamp
   ) throws(TLSError) -> String? {
     guard client.delegatedCredentialAlgorithms.contains(verifyScheme), used == verifyScheme else {
       return "the delegated credential is for another signature scheme"
     }
-    guard let begin = leaf.notBefore else { return "the certificate's validity cannot be read" }
+    guard let begin = leaf.certificate.notBefore else { return "the certificate's validity cannot be read" }
     let left = begin.seconds + Int64(validTime) - now.seconds
     guard left > 0, left <= Self.longestValidity else { return "the delegated credential is not valid now" }
-    guard Self.mayDelegate(leaf) else { return "the certificate may not delegate" }
+    guard Self.mayDelegate(leaf.certificate) else { return "the certificate may not delegate" }
     let content =
       [UInt8](repeating: 0x20, count: 64) + Array("TLS, server delegated credentials".utf8) + [0]
-      + (try leaf.der()) + signed
+      + (try leaf.certificate.der()) + signed
     let proof = KeyProof.verify(
       signature: signature, over: content, scheme: scheme, offered: client.signatureAlgorithms,
-      version: TLSVersion.tls13, by: try LeafKey(of: leaf))
+      version: TLSVersion.tls13, by: leaf.key)
     return proof == .proven ? nil : "the delegated credential is not signed by the certificate's key"
   }
 

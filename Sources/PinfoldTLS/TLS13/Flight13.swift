@@ -9,8 +9,9 @@ package import PinfoldWire
 package struct Flight13: Sendable {
   /// Who the server is.
   package enum Identity: Sendable {
-    /// Certificates as sent, leaf first, never empty. The leaf's key is proven.
-    case certificates([Certificate])
+    /// Certificates in DER as sent, leaf first, never empty. The leaf was read and its key is proven; the others were
+    /// not looked at.
+    case certificates([[UInt8]], leaf: LeafMemory.Leaf)
     /// A raw public key (RFC 7250), proven. The DER SubjectPublicKeyInfo as sent.
     case rawPublicKey([UInt8], LeafKey)
     /// None: the handshake rests on a pre-shared key of an earlier session. No key was shown.
@@ -29,15 +30,15 @@ package struct Flight13: Sendable {
   /// Offset in the server's stream behind the record that ends with the Finished.
   package let end: Int
 
-  /// The certificates as sent, leaf first; empty without any.
-  package var certificates: [Certificate] {
-    if case .certificates(let list) = identity { list } else { [] }
+  /// The certificates in DER as sent, leaf first; empty without any.
+  package var certificates: [[UInt8]] {
+    if case .certificates(let list, _) = identity { list } else { [] }
   }
 
   /// SHA-256 of the SubjectPublicKeyInfo that was proven; nil for a pre-shared key.
   package var leafKey: Digest256? {
     switch identity {
-    case .certificates(let list): list.first?.keyDigest
+    case .certificates(_, let leaf): leaf.certificate.keyDigest
     case .rawPublicKey(_, let key): key.digest
     case .preSharedKey: nil
     }

@@ -8,6 +8,7 @@ struct FlightJudge: Sendable {
   let suite: Suite13
   let secret: SecretBytes
   let now: Timestamp
+  let leaves: LeafMemory
 
   /// The facts, or why the flight is refused; offsets of refusals are those of the decrypted bytes.
   func judge(_ flight: EncryptedFlight, end: Int) -> FlightVerdict<Flight13> {
@@ -23,7 +24,7 @@ struct FlightJudge: Sendable {
     _ flight: EncryptedFlight, end: Int
   ) throws(TLSError) -> FlightVerdict<Flight13> {
     let transcript = try hellos.transcript(suite)
-    var shown = Shown(identity: .preSharedKey, certificate: nil, compression: nil, credential: nil)
+    var shown = Shown(identity: .preSharedKey, leaf: nil, compression: nil, credential: nil)
     if let verify = flight.message(HandshakeType.certificateVerify) {
       switch identity(flight) {
       case .holds(let identity): shown = identity
@@ -54,7 +55,7 @@ struct FlightJudge: Sendable {
   /// What the Certificate message shows.
   private struct Shown {
     var identity: Flight13.Identity
-    var certificate: Certificate?
+    var leaf: LeafMemory.Leaf?
     var compression: CertificateOpener.Algorithm?
     var credential: [UInt8]?
   }
@@ -86,20 +87,21 @@ struct FlightJudge: Sendable {
       case .rawPublicKey(let range):
         let key = try LeafKey(subjectPublicKeyInfo: Array(bytes[range]))
         let identity = Flight13.Identity.rawPublicKey(Array(bytes[range]), key)
-        return .holds(Shown(identity: identity, certificate: nil, compression: compression, credential: nil))
+        return .holds(Shown(identity: identity, leaf: nil, compression: compression, credential: nil))
       case .entries(let entries):
-        var certificates: [Certificate] = []
-        for entry in entries { certificates.append(try Certificate(der: Array(bytes[entry.certificate]))) }
-        guard let leaf = certificates.first, let first = entries.first else { break }
+        let certificates = entries.map { Array(bytes[$0.certificate]) }
+        guard let der = certificates.first, let first = entries.first else { break }
+        let leaf = try leaves.leaf(der)
         let credential = first.delegatedCredential.map { Array(bytes[$0]) }
         return .holds(
           Shown(
-            identity: .certificates(certificates), certificate: leaf, compression: compression, credential: credential))
+            identity: .certificates(certificates, leaf: leaf), leaf: leaf, compression: compression,
+            credential: credential))
       case .none, .compressed: break
       }
       return .refused(.init(.malformedHandshake, at: offset, "a CertificateVerify without a certificate"))
     } catch {
-      return .refused(.init(.malformedHandshake, at: offset, "a certificate cannot be read"))
+      return .refused(.init(.malformedHandshake, at: offset, "the leaf cannot be read"))
     }
   }
 
@@ -109,7 +111,7 @@ struct FlightJudge: Sendable {
     let key: LeafKey
     var offered = hellos.client.signatureAlgorithms
     do throws(TLSError) {
-      switch (shown.identity, shown.certificate, shown.credential) {
+      switch (shown.identity, shown.leaf, shown.credential) {
       case (_, .some(let leaf), .some(let bytes)):
         let credential = DelegatedCredential(bytes)
         guard let credential else { return "the delegated credential cannot be read" }
@@ -120,7 +122,7 @@ struct FlightJudge: Sendable {
         // RFC 9345 §4.1.3: no rsaEncryption key in a credential.
         guard key.kind != .rsa else { return "the delegated credential has a key it may not have" }
         offered = hellos.client.delegatedCredentialAlgorithms
-      case (_, .some(let leaf), nil): key = try LeafKey(of: leaf)
+      case (_, .some(let leaf), nil): key = leaf.key
       case (.rawPublicKey(_, let raw), nil, nil): key = raw
       default: return "no key"
       }

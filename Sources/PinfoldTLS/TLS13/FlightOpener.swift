@@ -35,11 +35,14 @@ package final class FlightOpener {
   /// - Parameters:
   ///   - hellos: the clear messages; `hellos.server.end` is where the flight begins in the server's stream.
   ///   - now: for the validity of delegated credentials.
+  ///   - leaves: where leaves that were read before are found again.
   /// - Throws: `unreadable` for a suite that cannot be opened or a secret of a wrong length.
-  package init(secret: SecretBytes, hellos: Hellos13, now: Timestamp) throws(TLSError) {
+  package init(
+    secret: SecretBytes, hellos: Hellos13, now: Timestamp, leaves: LeafMemory = LeafMemory(capacity: 1)
+  ) throws(TLSError) {
     guard let suite = hellos.suite else { throw .unreadable("a cipher suite that cannot be opened") }
     protection = try RecordProtection(suite, secret: secret)
-    judge = FlightJudge(hellos: hellos, suite: suite, secret: secret, now: now)
+    judge = FlightJudge(hellos: hellos, suite: suite, secret: secret, now: now, leaves: leaves)
     reader = EncryptedFlightReader(answering: hellos.client, with: hellos.server)
     base = hellos.server.end
   }

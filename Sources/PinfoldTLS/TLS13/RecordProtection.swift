@@ -21,12 +21,11 @@ import COpenSSL
     guard secret.count == suite.hashCount else { throw .unreadable("a traffic secret of a wrong length") }
     (key, iv) = try KeySchedule13(suite).recordKeys(of: secret)
     self.suite = suite
-    ErrorQueue.clear()
-    guard let cipher = unsafe EVP_CIPHER_fetch(nil, suite.cipherName, nil) else { throw .drained("EVP_CIPHER_fetch") }
+    guard let cipher = unsafe suite.cipher.raw else {
+      throw .failed(call: "EVP_CIPHER_fetch", detail: "no \(suite.cipherName)")
+    }
     unsafe self.cipher = cipher
   }
-
-  deinit { unsafe EVP_CIPHER_free(cipher) }
 
   /// Opens one record: `header` are its five bytes, `body` what follows. Answers the content without padding and its
   /// type; nil when the tag is wrong, when there is no content type, or when the content is too long.

@@ -1,3 +1,5 @@
+import COpenSSL
+
 /// A cipher suite of TLS 1.3 that Pinfold can open (RFC 8446 §B.4): all that clients offer.
 package enum Suite13: UInt16, CaseIterable, Sendable {
   case aes128GCM = 0x1301
@@ -36,6 +38,34 @@ package enum Suite13: UInt16, CaseIterable, Sendable {
     }
   }
 
+  /// The cipher, fetched once.
+  var cipher: RecordCipher {
+    switch self {
+    case .aes128GCM: .aes128GCM
+    case .aes256GCM: .aes256GCM
+    case .chacha20Poly1305: .chacha20Poly1305
+    case .aes128CCM, .aes128CCM8: .aes128CCM
+    }
+  }
+
   /// Whether EVP wants the tag and all lengths before the data (EVP_EncryptInit(3), "CCM Mode").
   var isCCM: Bool { self == .aes128CCM || self == .aes128CCM8 }
+}
+
+/// A cipher for records, fetched once: an `EVP_CIPHER` that was fetched is not looked up again by each use
+/// (EVP_CIPHER_fetch(3)).
+///
+/// Sendable: it never changes after it was fetched; it lives as long as the process.
+@safe struct RecordCipher: Sendable {
+  nonisolated(unsafe) let raw: OpaquePointer?
+
+  private init(_ suite: Suite13) {
+    unsafe raw = EVP_CIPHER_fetch(nil, suite.cipherName, nil)
+    ErrorQueue.clear()
+  }
+
+  static let aes128GCM = RecordCipher(.aes128GCM)
+  static let aes256GCM = RecordCipher(.aes256GCM)
+  static let chacha20Poly1305 = RecordCipher(.chacha20Poly1305)
+  static let aes128CCM = RecordCipher(.aes128CCM)
 }

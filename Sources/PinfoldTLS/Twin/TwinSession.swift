@@ -18,6 +18,7 @@ package final class TwinSession {
 
   private let app: ClientHello
   private let now: Timestamp
+  private let leaves: LeafMemory
   private var keys: TwinKeys
   private let twin: TwinHello
   private var second: (request: ServerHello, twin: TwinHello)?
@@ -27,10 +28,14 @@ package final class TwinSession {
   private var hasChangeCipherSpec = false
   private var state = State.idle
 
-  /// Makes the twin of the app's first hello. `now` is for the validity of delegated credentials.
-  package init(of app: ClientHello, now: Timestamp) throws(TwinFailure) {
+  /// Makes the twin of the app's first hello. `now` is for the validity of delegated credentials, `leaves` where leaves
+  /// that were read before are found again.
+  package init(
+    of app: ClientHello, now: Timestamp, leaves: LeafMemory = LeafMemory(capacity: 1)
+  ) throws(TwinFailure) {
     self.app = app
     self.now = now
+    self.leaves = leaves
     keys = try TwinKeys(for: app)
     let material = try Self.material(for: app, keys)
     do throws(TwinImpossible) {
@@ -139,7 +144,7 @@ package final class TwinSession {
       let secrets = try KeySchedule13(suite).handshakeSecrets(
         shared: shared, transcriptHash: try hellos.transcript(suite).current())
       client = try RecordProtection(suite, secret: secrets.client)
-      opener = try FlightOpener(secret: secrets.server, hellos: hellos, now: now)
+      opener = try FlightOpener(secret: secrets.server, hellos: hellos, now: now, leaves: leaves)
     } catch {
       guard case .unreadable = error else { return fail(.openSSL(error)) }
       return fail(.refused(HandshakeRefusal(.malformedHandshake, at: server.end, "not a key share of its group")))
@@ -155,13 +160,8 @@ package final class TwinSession {
     case .refused(let refusal): return fail(.refused(refusal))
     case .flight(let flight):
       guard let hellos else { return fail(.ended) }
-      var certificates: [[UInt8]] = []
+      let certificates = flight.certificates
       var rawPublicKey: [UInt8]?
-      do throws(TLSError) {
-        for certificate in flight.certificates { certificates.append(try certificate.der()) }
-      } catch {
-        return fail(.openSSL(error))
-      }
       if case .rawPublicKey(let bytes, _) = flight.identity { rawPublicKey = bytes }
       guard rawPublicKey != nil || !certificates.isEmpty else { return fail(.noCertificate) }
       let result = TwinResult(
@@ -182,7 +182,7 @@ package final class TwinSession {
       if let rawPublicKey {
         key = try LeafKey(subjectPublicKeyInfo: rawPublicKey)
       } else if let leaf = certificates.first {
-        key = try LeafKey(of: try Certificate(der: leaf))
+        key = try leaves.leaf(leaf).key
       } else {
         return fail(.noCertificate)
       }

@@ -37,6 +37,26 @@ extension Handshakes {
       #expect(metrics.sum("pinfold_verifications_total", #"method="probe""#, #"result="success""#) == 5)
     }
 
+    /// Guards: that such an upstream can be used at all, and that what a probe found ahead is held against the pins.
+    @Test(
+      "An upstream that serves one connection at a time and asks for a second hello is probed ahead",
+      arguments: [true, false])
+    func retriedAhead(isPinned: Bool) throws {
+      let certificates = try Certificates.shared()
+      let server = try Servers.openssl(certificates.ecdsa, ["-tls1_3", "-groups", "P-384"])
+      let pin = isPinned ? certificates.ecdsa.pin : certificates.other.pin
+      let settings = try Settings.pinned(pin, port: server.port).with { $0.limits["handshake_seconds"] = 20 }
+      let pinfold = try Pinfold(settings)
+      let tap = try Tap(to: pinfold.port)
+      let fetched = try Client.curl.fetch(proxy: tap.port)
+      #expect(fetched.succeeded == isPinned, "\(fetched) \(pinfold.child.errors)")
+      #expect(try pinfold.reasons() == [isPinned ? "pin_match" : "pin_mismatch"])
+      #expect(try pinfold.metrics().sum("pinfold_probe_total", #"kind="openssl""#, #"result="success""#) == 1)
+      if !isPinned {
+        #expect(tap.connections.allSatisfy { ProxyReply($0.backward.all).isSilentRefusal(allowsRetry: true) })
+      }
+    }
+
     @Test("A twin that is shown a key without its pin vouches for nothing") func mismatch() throws {
       let certificates = try Certificates.shared()
       let server = try Servers.nginx(certificates.ecdsa, protocols: "TLSv1.3")

@@ -27,6 +27,8 @@ final class Child: Sendable {
     }
     let inherited = ProcessInfo.processInfo.environment
     var variables = ["PATH": Self.searchPath, "LANG": "C.UTF-8", "HOME": inherited["HOME"] ?? "/"]
+    // A sanitizer is told by these what to do, the one in the program under test too.
+    for name in ["TSAN_OPTIONS", "LD_PRELOAD"] { variables[name] = inherited[name] }
     variables.merge(environment) { $1 }
     pid = try Self.spawn(
       executable, arguments, variables.map { "\($0)=\($1)" }, files: [inputPath, outputPath, errorsPath])

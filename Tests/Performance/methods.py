@@ -1,0 +1,290 @@
+#!/usr/bin/env python3
+"""Measures Pinfold's ways of knowing a server's key beside each other, in one run on loopback. See README.md."""
+
+import argparse
+import os
+import shutil
+import signal
+import socket
+import ssl
+import statistics
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+
+from contenders import Pinfold  # noqa: E402
+from origin import HOST, Origin  # noqa: E402
+from report import digits, table  # noqa: E402
+from system import Processes, cpu_seconds, find  # noqa: E402
+
+SECONDS = 20
+START_SECONDS = 30
+WARM_UP = 100
+#: Names below HOST: where each tunnel is to be one of a host's own.
+NAMES = 4000
+
+
+class Method(Pinfold):
+    """Pinfold with one way of knowing the key. Every tunnel is a full handshake."""
+
+    version13 = True
+    keyed = False
+    #: Whether each tunnel goes to a host that no tunnel went to before.
+    fresh_hosts = False
+
+    def __init__(self, program, folder, origin, connections):
+        super().__init__(program, folder, origin, connections)
+        self.used = 0
+
+    def rules(self):
+        return {HOST: {"pins": [self.origin.pin]}, f"*.{HOST}": {"pins": [self.origin.pin]}}
+
+    def adjust(self, settings):
+        settings["workers"] = 1
+        if not self.fresh_hosts:
+            return
+        port = self.origin_port()
+        settings["destinations"]["resolve"] = {
+            f"{name}:{port}": f"127.0.0.1:{port}" for name in [HOST] + [f"h{n}.{HOST}" for n in range(NAMES)]}
+
+    def origin_port(self):
+        return self.origin.tls13 if self.version13 else self.origin.tls12
+
+    def next_host(self):
+        if not self.fresh_hosts:
+            return HOST
+        self.used += 1
+        return f"h{self.used % NAMES}.{HOST}"
+
+    def log_file(self):
+        return self.path("keys") if self.keyed else None
+
+
+class Unverified13(Method):
+    name = "unverified"
+    does = "TLS 1.3, `unpinned: \"tunnel\"`"
+
+    def rules(self):
+        return {"elsewhere.test": {"pins": [self.origin.pin]}}
+
+    def adjust(self, settings):
+        super().adjust(settings)
+        settings["policy"]["unpinned"] = "tunnel"
+        settings["destinations"]["allow"] = ["127.0.0.0/8"]
+
+
+class KeyLog(Method):
+    name = "key_log"
+    does = "TLS 1.3, judged by the app's key log"
+    keyed = True
+
+    def rules(self):
+        return {HOST: {"pins": [self.origin.pin], "tls13": "key_log"}}
+
+    def adjust(self, settings):
+        super().adjust(settings)
+        settings["tls"]["key_log"] = "keys"
+
+
+class Twin(Method):
+    name = "twin"
+    does = "TLS 1.3, probed by a twin of the app's hello"
+    fresh_hosts = True
+
+
+class OpenSSLProbe(Method):
+    """OpenSSL's own hello is what a verdict for several tunnels is made by; here each tunnel needs a new one."""
+
+    name = "openssl"
+    does = "TLS 1.3, probed by OpenSSL's own hello"
+    fresh_hosts = True
+
+    def adjust(self, settings):
+        super().adjust(settings)
+        settings["tls"]["probe_reuse_seconds"] = 1
+
+
+class Unverified12(Unverified13):
+    name = "unverified12"
+    does = "TLS 1.2, `unpinned: \"tunnel\"`"
+    version13 = False
+
+
+class InBand(Method):
+    name = "in_band"
+    does = "TLS 1.2, in band"
+    version13 = False
+
+
+class InBandBefore(InBand):
+    name = "in_band_before"
+    does = "TLS 1.2, in band, by the binary of --before"
+
+
+class Client:
+    """One tunnel after another, so that what a tunnel takes is not what it waited for others."""
+
+    def __init__(self, method):
+        self.method = method
+        self.context = ssl.create_default_context(cafile=method.origin.authority)
+        version = ssl.TLSVersion.TLSv1_3 if method.version13 else ssl.TLSVersion.TLSv1_2
+        self.context.minimum_version = self.context.maximum_version = version
+
+    def start_logging(self):
+        """Once the pipe is there."""
+        if self.method.log_file():
+            self.context.keylog_filename = self.method.log_file()
+
+    def tunnel(self):
+        """Milliseconds from the CONNECT to the end of the handshake."""
+        host = self.method.next_host()
+        target = f"{host}:{self.method.origin_port()}"
+        with socket.create_connection(("127.0.0.1", self.method.port), SECONDS) as plain:
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            start = time.perf_counter()
+            plain.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode())
+            head = b""
+            while b"\r\n\r\n" not in head:
+                part = plain.recv(4096)
+                if not part:
+                    raise OSError(f"no reply to CONNECT: {head!r}")
+                head += part
+            if b" 200" not in head.split(b"\r\n")[0]:
+                raise OSError(f"CONNECT was answered {head!r}")
+            with self.context.wrap_socket(plain, server_hostname=host) as secure:
+                took = time.perf_counter() - start
+                secure.sendall(f"GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+                answer = b""
+                while part := secure.recv(4096):
+                    answer += part
+        if not answer.startswith(b"HTTP/1.1 200 "):
+            raise OSError(f"the answer was {answer[:60]!r}")
+        return 1000 * took
+
+
+class Runner:
+    """A method's running proxy with its client."""
+
+    def __init__(self, method, processes):
+        self.method, self.client = method, Client(method)
+        self.cpu, self.latency = [], []
+        self.process = processes.start(method.command, method.path("output"), cwd=method.folder)
+
+    def wait(self):
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                with socket.create_connection(("127.0.0.1", self.method.port), 1):
+                    pass
+                self.client.start_logging()
+                self.client.tunnel()
+                return
+            except OSError as error:
+                if self.process.poll() is not None or time.monotonic() > deadline:
+                    with open(self.method.path("output"), errors="replace") as log:
+                        raise RuntimeError(f"{self.method.name}: {error}; it wrote: {log.read()[-500:]}") from error
+                time.sleep(0.1)
+
+    def warm(self):
+        for _ in range(WARM_UP):
+            self.client.tunnel()
+
+    def batch(self, count):
+        before = self._cpu()
+        times = [self.client.tunnel() for _ in range(count)]
+        self.cpu.append(1e6 * (self._cpu() - before) / count)
+        self.latency.append(statistics.median(times))
+
+    def _cpu(self):
+        # The last tunnel's end is still being handled when the client has closed it.
+        time.sleep(0.05)
+        return cpu_seconds(self.process.pid)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15, help="rounds over all methods (15)")
+    parser.add_argument("--tunnels", type=int, default=100, help="tunnels per method and round (100)")
+    parser.add_argument("--pinfold", default=".build/release/pinfold", help="the binary (.build/release/pinfold)")
+    parser.add_argument("--before", help="an older binary, for TLS 1.2 in band beside this one")
+    options = parser.parse_args()
+    for name in ("nginx", "openssl"):
+        if not find(name):
+            sys.exit(f"methods.py: {name} is missing; please install it")
+    for name in filter(None, (options.pinfold, options.before)):
+        if not os.access(name, os.X_OK):
+            sys.exit(f"methods.py: there is no {name}; `make build` makes it")
+    return options
+
+
+def measure(options, folder, processes):
+    origin = Origin(os.path.join(folder, "origin"))
+    os.makedirs(origin.folder)
+    origin.make(1000)
+    origin.start(processes)
+    kinds = [(kind, options.pinfold) for kind in (Unverified13, KeyLog, Twin, OpenSSLProbe, Unverified12, InBand)]
+    if options.before:
+        kinds.append((InBandBefore, options.before))
+    runners = []
+    for kind, binary in kinds:
+        method = kind(os.path.abspath(binary), folder, origin, 1000)
+        method.prepare()
+        runners.append(Runner(method, processes))
+    for runner in runners:
+        runner.wait()
+        runner.warm()
+    for number in range(options.rounds):
+        # Another order each time: what the machine does beside this is to meet all of them.
+        order = runners[number % len(runners):] + runners[:number % len(runners)]
+        for runner in order:
+            runner.batch(options.tunnels)
+        print(f"round {number + 1}", *(f"{each.method.name} {each.cpu[-1]:.0f}" for each in runners), file=sys.stderr)
+    print(report(runners, options))
+
+
+def report(runners, options):
+    with open("/proc/loadavg") as file:
+        load = file.read().split()[0]
+    by_name = {each.method.name: each for each in runners}
+    cpu = {name: statistics.median(each.cpu) for name, each in by_name.items()}
+    latency = {name: statistics.median(each.latency) for name, each in by_name.items()}
+    base = {name: "unverified" if each.method.version13 else "unverified12" for name, each in by_name.items()}
+    rows = [
+        [name, each.method.does, digits(cpu[name]), f"{digits(min(each.cpu))}–{digits(max(each.cpu))}",
+         digits(cpu[name] - cpu[base[name]]), digits(latency[name]), digits(latency[name] - latency[base[name]])]
+        for name, each in by_name.items()]
+    probes = (cpu["twin"] - cpu["unverified"]) / (cpu["openssl"] - cpu["unverified"])
+    lines = [
+        f"{options.rounds} rounds of {options.tunnels} tunnels, one after another, on {os.cpu_count()} cores, load "
+        f"{load} at the end. Medians; µs of Pinfold's CPU, ms from the CONNECT to the end of the handshake.",
+        table(["method", "what", "CPU µs per tunnel", "least–most", "over unverified", "ms", "over unverified"], rows),
+        f"- key log over unverified: {digits(cpu['key_log'] - cpu['unverified'])} µs (at most 300), "
+        f"{digits(latency['key_log'] - latency['unverified'])} ms (at most 3)",
+        f"- twin ÷ OpenSSL's hello: {digits(cpu['twin'] / cpu['openssl'])} of whole tunnels, {digits(probes)} of what is "
+        "over unverified (at most 1.3)",
+    ]
+    if "in_band_before" in cpu:
+        lines.append(f"- in band ÷ before: {digits(cpu['in_band'] / cpu['in_band_before'])} (at most 1.05)")
+    return "\n\n".join(lines[:2]) + "\n\n" + "\n".join(lines[2:])
+
+
+def main():
+    options = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
+    folder = tempfile.mkdtemp(prefix="pinfold-methods-")
+    try:
+        with Processes() as processes:
+            measure(options, folder, processes)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except (RuntimeError, OSError) as error:
+        sys.exit(f"methods.py: {error}")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
