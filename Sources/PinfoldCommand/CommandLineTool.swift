@@ -10,7 +10,8 @@ package enum CommandLineTool {
   /// In the order of help. A command is listed when it works.
   static let commands: [any Subcommand.Type] = [
     RunCommand.self, CheckCommand.self, ExplainCommand.self, PinCommand.self, KeygenCommand.self, SignCommand.self,
-    VerifyCommand.self, PinServerCommand.self, PasswdCommand.self, AuditCommand.self,
+    VerifyCommand.self, PinServerCommand.self, PairCommand.self, TrustCommand.self, PasswdCommand.self,
+    AuditCommand.self,
     StatusCommand.self, DemoCommand.self, VersionCommand.self,
   ]
 

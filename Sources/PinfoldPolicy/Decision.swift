@@ -5,6 +5,8 @@ package enum PinSource: String, CaseIterable, Sendable {
   case policy
   case builtin
   case service
+  /// A paired device, or the first key that was seen.
+  case device
   case none
 }
 
@@ -50,6 +52,8 @@ package struct Decision: Sendable {
   /// Whether a hello without server name passes. A name that is there has to be the host all the same.
   package var sniOptional: Bool
   package var trustOnFirstUse = false
+  /// Whether the next key that is in order becomes the trusted one (`trust_on_first_use`, and none is known).
+  package var learnsKey = false
   package var neverDisable = false
   /// When the pins stop to count: the earlier of the rule's and the document's expiry.
   package var expiresAt: Timestamp?

@@ -54,6 +54,13 @@ package struct PinSet: Sendable {
     range = 0..<pins.count
   }
 
+  /// This set and one pin more.
+  package func adding(_ pin: Pin) -> PinSet {
+    let digests = range.map { storage.digests[$0] } + [Self.digest(of: pin)]
+    let tags = range.map { storage.tags[$0] } + [Self.tag(of: pin, role: .listed)]
+    return PinSet(storage: Storage(digests: digests, tags: tags), range: 0..<digests.count)
+  }
+
   static func digest(of pin: Pin) -> Digest256 {
     switch pin {
     case .publicKey(let digest), .certificate(let digest): digest

@@ -32,6 +32,7 @@ enum ExplainCommand: Subcommand {
     let user = arguments[user]
     var (decision, steps) = loaded.snapshot.explain(authority, at: loaded.now, user: user)
     CachedPinLookup(file.configuration, loaded).amend(&decision, &steps)
+    TrustedKeyLookup(configuration: file.configuration).amend(&decision, &steps)
     let suspensions = KeptSuspensions(file.configuration, of: decision, at: loaded.now)
     steps += suspensions.steps(for: user)
     if suspensions.concern(user) { decision = decision.suspended() }

@@ -24,9 +24,6 @@ enum PinCommand: Subcommand {
       before you sign it into a policy.
       """)
 
-  /// Seconds for connection and handshake.
-  private static let timeout = 10
-
   static func run(_ arguments: Arguments, console: Console) throws(CommandFailure) -> ExitCode {
     if let path = arguments[certificate] {
       guard arguments.operands.isEmpty, arguments[authorities] == nil, arguments[connect] == nil else {
@@ -68,7 +65,7 @@ enum PinCommand: Subcommand {
     let judgement: ChainJudgement
     do throws(TLSError) {
       let store = if let caFile { try TrustStore(caFile: caFile) } else { try TrustStore() }
-      let result = try handshake(with: authority, at: target)
+      let result = try ServerHandshake.run(with: authority, at: target)
       for der in result.certificates { console.line(try Certificate(der: der).pinLine) }
       judgement = try ChainVerifier(trusting: store).judge(
         certificates: result.certificates, host: authority.host, now: WallClock.now)
@@ -83,43 +80,5 @@ enum PinCommand: Subcommand {
       throw CommandFailure(.failed, "the certificate is not for \(authority.host.text)")
     }
     return .good
-  }
-
-  private static func handshake(
-    with authority: Authority, at target: TCPConnection.Target
-  ) throws(TLSError) -> ProbeResult {
-    do throws(NetworkFailure) {
-      let connection = try TCPConnection(to: target, seconds: timeout)
-      let session: ProbeSession
-      do throws(TLSError) {
-        session = try ProbeClient().session(ProbeOffer(serverName: authority.host))
-      } catch {
-        throw NetworkFailure(message: error.description)
-      }
-      var step = session.start()
-      while true {
-        switch step {
-        case .send(let bytes):
-          try connection.send(bytes)
-          step = try next(session, connection)
-        case .needMore: step = try next(session, connection)
-        case .finished(let result, let farewell):
-          try connection.send(farewell)
-          return result
-        case .failed(let detail, let farewell):
-          try? connection.send(farewell)
-          throw NetworkFailure(message: detail)
-        }
-      }
-    } catch {
-      throw .failed(call: "TLS handshake", detail: error.message)
-    }
-  }
-
-  private static func next(
-    _ session: ProbeSession, _ connection: borrowing TCPConnection
-  ) throws(NetworkFailure) -> ProbeStep {
-    let bytes = try connection.receive()
-    return bytes.isEmpty ? session.receiveEnd() : session.receive(bytes)
   }
 }

@@ -15,12 +15,14 @@ struct TCPConnection: ~Copyable {
   private let deadline: ContinuousClock.Instant
 
   /// Connects to the first address that answers. The deadline, for everything done with this connection, lies
-  /// `seconds` ahead; only the resolver has a time-out of its own.
-  init(to target: Target, seconds: Int) throws(NetworkFailure) {
+  /// `seconds` ahead; only the resolver has a time-out of its own. `permits` is asked about each resolved address.
+  init(
+    to target: Target, seconds: Int, permits: (IPAddress) -> Bool = { _ in true }
+  ) throws(NetworkFailure) {
     deadline = .now + .seconds(seconds)
     switch target {
     case .unix(let path): descriptor = try Self.connect(unix: path, deadline)
-    case .host(let host, let port): descriptor = try Self.connect(host: host.text, port: port, deadline)
+    case .host(let host, let port): descriptor = try Self.connect(host: host.text, port: port, deadline, permits)
     }
   }
 
@@ -53,7 +55,7 @@ struct TCPConnection: ~Copyable {
   }
 
   private static func connect(
-    host: String, port: UInt16, _ deadline: ContinuousClock.Instant
+    host: String, port: UInt16, _ deadline: ContinuousClock.Instant, _ permits: (IPAddress) -> Bool
   ) throws(NetworkFailure) -> Int32 {
     var hints = unsafe addrinfo()
     unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -66,6 +68,10 @@ struct TCPConnection: ~Copyable {
     while let entry = unsafe next {
       unsafe next = entry.pointee.ai_next
       guard let address = unsafe entry.pointee.ai_addr else { continue }
+      guard let ip = unsafe ipAddress(address), permits(ip) else {
+        failure = NetworkFailure(message: "its address may not be connected to")
+        continue
+      }
       do throws(NetworkFailure) {
         return try unsafe connect(address, entry.pointee.ai_addrlen, family: entry.pointee.ai_family, deadline)
       } catch {
@@ -73,6 +79,21 @@ struct TCPConnection: ~Copyable {
       }
     }
     throw failure
+  }
+
+  private static func ipAddress(_ address: UnsafeMutablePointer<sockaddr>) -> IPAddress? {
+    switch unsafe Int32(address.pointee.sa_family) {
+    case AF_INET:
+      return unsafe address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+        unsafe .v4(UInt32(bigEndian: $0.pointee.sin_addr.s_addr))
+      }
+    case AF_INET6:
+      return unsafe address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
+        var bytes = unsafe $0.pointee.sin6_addr
+        return unsafe withUnsafeBytes(of: &bytes) { unsafe IPAddress(bytes: Array($0)) }
+      }
+    default: return nil
+    }
   }
 
   private static func connect(

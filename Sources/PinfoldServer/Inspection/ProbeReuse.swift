@@ -47,6 +47,9 @@ final class ProbeReuse: Sendable {
     }
   }
 
+  /// Lets go of all of them.
+  func removeAll() { entries.withLock { $0.removeAll() } }
+
   /// Lets go of an outcome that is no success.
   func forget(_ key: Key) {
     entries.withLock { $0[key] = nil }

@@ -39,6 +39,7 @@ final class Reloader: Sendable {
   func run() {
     // Whoever moved the audit's file away asks for a new one, whatever becomes of the rules.
     services.audit.reopen()
+    services.trust.reload()
     let before = loaded.withLock { $0 }
     defer { start() }
     do throws(FileErrors) {

@@ -52,7 +52,7 @@ package final class Server: Sendable {
     }
     let services = Services(
       rules: rules, metrics: metrics, log: log, audit: audit,
-      keyLog: configuration.tls.keyLog.map { _ in KeyLog() }, cache: cache, supply: supply)
+      keyLog: configuration.tls.keyLog.map { _ in KeyLog() }, cache: cache, supply: supply, diskLoop: reloads)
     services.label(loaded.rules.policy)
     services.breaker.adopt(loaded.rules.policy)
     let history = ReloadHistory()

@@ -12,6 +12,7 @@ extension Services {
     _ authority: Authority, user: String?, for client: ClientIdentity? = nil, _ rules: Rules, isUse: Bool = true
   ) -> Decision {
     let decision = supplied(rules.decide(authority, user: user), rules, isUse: isUse)
+      .trusting(trust.key(of: authority))
     return client.map { breaker.amend(decision, for: $0) } ?? decision
   }
 

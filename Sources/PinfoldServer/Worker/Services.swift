@@ -26,6 +26,8 @@ final class Services: Sendable {
   let cache: SealedCache?
   /// Pins that services hand out.
   let supply: PinSupply
+  /// The keys that devices are trusted with.
+  let trust: TrustDesk
   /// Drawn once per process; part of every request id.
   let processTag = UInt32.random(in: 0..<(1 << 20))
   /// Where this process listens, and the machine's own addresses: no tunnel leads back here.
@@ -37,7 +39,7 @@ final class Services: Sendable {
 
   init(
     rules: RulesInForce, metrics: Metrics, log: Logger, audit: AuditTrail, keyLog: KeyLog?, cache: SealedCache?,
-    supply: PinSupply
+    supply: PinSupply, diskLoop: EventLoop
   ) {
     self.rules = rules
     self.metrics = metrics
@@ -47,6 +49,10 @@ final class Services: Sendable {
     self.cache = cache
     self.supply = supply
     breaker = BreakerWatch(metrics: metrics, log: log, audit: audit)
+    trust = TrustDesk(cache: cache, loop: diskLoop, log: log, audit: audit) { [ledger, probeReuse] in
+      ledger.removeAll()
+      probeReuse.removeAll()
+    }
   }
 
   /// What the gauges show of one labelled host. Pins are looked up for port 443, or for the port of the rule by which

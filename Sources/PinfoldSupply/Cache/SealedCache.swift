@@ -129,6 +129,13 @@ package final class SealedCache: Sendable {
     return (records.sorted { $0.name < $1.name }, refusals)
   }
 
+  /// When a record was last added, replaced or removed, in seconds since 1970; `nil` while there is no directory. Two
+  /// changes within some milliseconds may have the same time.
+  package var lastChange: Double? {
+    let attributes = try? FileManager.default.attributesOfItem(atPath: directory)
+    return (attributes?[.modificationDate] as? Date)?.timeIntervalSince1970
+  }
+
   /// Removes what writers left behind that did not come to an end. To be called once, at the start of the one process
   /// that serves from this directory.
   package func removeLeftovers() {

@@ -27,13 +27,14 @@ enum Servers {
   }
 
   /// nginx with one or several identities (of different key types, chosen by what the client offers) and the given
-  /// protocol versions, such as `TLSv1.2`; `options` are further directives of the server.
+  /// protocol versions, such as `TLSv1.2`; `options` are further directives of the server. `fixedPort` takes the place of
+  /// a free one: where an earlier server was.
   static func nginx(
     _ identities: Certificates.Identity..., protocols: String = "TLSv1.2 TLSv1.3", curve: String = "auto",
-    options: String = ""
+    options: String = "", at fixedPort: UInt16? = nil
   ) throws -> Running {
     let workspace = try Workspace("nginx")
-    let port = try FreePort.next()
+    let port = try fixedPort ?? FreePort.next()
     let keys = identities.map { "ssl_certificate \($0.chainFile); ssl_certificate_key \($0.keyFile);" }
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map {
       "\($0)_temp_path \(workspace.path($0));"

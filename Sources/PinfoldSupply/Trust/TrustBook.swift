@@ -1,0 +1,123 @@
+package import PinfoldModel
+package import PinfoldPolicy
+import Synchronization
+
+/// The keys that devices are trusted with: in memory for tunnels, in the sealed cache for the next start and for the
+/// commands that pair and forget.
+///
+/// `key(of:)` may be asked anywhere. `load` and `learn` wait for the disk; they belong on one thread, which takes them one
+/// after another, so that of two first keys one wins.
+package final class TrustBook: Sendable {
+  /// Devices that are trusted at a time, the limit of the cache.
+  private static let limit = CacheKind.trust.countLimit
+
+  private struct Entry: Sendable {
+    var key: TrustedKey
+    /// Whether the cache has it.
+    var isKept: Bool
+  }
+
+  /// What came of a first key.
+  package enum Lesson: Equatable, Sendable {
+    /// It is trusted from now on. The text says why it will not survive a restart, if it will not.
+    case learnt(warning: String?)
+    /// Another key was trusted before: it was quicker.
+    case known
+    /// It cannot be known whether another key is trusted, or there is no room: no key is believed. The text says why.
+    case refused(String)
+  }
+
+  /// A device whose key was paired, or forgotten, by another process.
+  package struct Change: Equatable, Sendable {
+    /// The device, and its key from now on; `nil`: it has none any more.
+    package var authority: Authority
+    package var key: TrustedKey?
+  }
+
+  private let cache: SealedCache?
+  private let entries = Mutex<[Authority: Entry]>([:])
+
+  /// A book that knows nothing yet. Without a cache all trust ends with the process.
+  package init(cache: SealedCache?) { self.cache = cache }
+
+  /// The key that this host and port is trusted with.
+  package func key(of authority: Authority) -> TrustedKey? { entries.withLock { $0[authority]?.key } }
+
+  /// Trusts this key from now on, unless another one is trusted already, in memory or in the cache.
+  package func learn(_ pin: Pin, of authority: Authority, at now: Timestamp) -> Lesson {
+    guard key(of: authority) == nil else { return .known }
+    do throws(CacheError) {
+      if let kept = try kept(authority) {
+        entries.withLock { $0[authority] = Entry(key: kept, isKept: true) }
+        return .known
+      }
+    } catch {
+      return .refused("\(error.description); pinfold trust forget \(authority.text) begins anew")
+    }
+    guard entries.withLock({ $0.count < Self.limit }) else {
+      return .refused("\(Self.limit) devices are trusted already; pinfold trust forget makes room")
+    }
+    let key = TrustedKey(pin, since: now, origin: .firstUse)
+    let warning = keep(key, authority)
+    entries.withLock { $0[authority] = Entry(key: key, isKept: warning == nil) }
+    return .learnt(warning: warning)
+  }
+
+  /// Takes what the cache holds: keys that were paired or forgotten since. Nothing is forgotten because it cannot be read.
+  /// Returns what changed, in the order of the hosts, and one line for each thing that is wrong.
+  package func load() -> (changes: [Change], warnings: [String]) {
+    guard let cache else { return ([], []) }
+    let (records, refusals) = cache.all(.trust)
+    var warnings = refusals.map(\.description)
+    var found: [Authority: TrustedKey] = [:]
+    for record in records {
+      guard let authority = Authority(record.name), TrustRecord.name(authority) == record.name,
+        let key = TrustRecord.key(record.contents)
+      else {
+        warnings.append("the trusted key of \(record.name) is in a form that this version does not know; not used")
+        continue
+      }
+      found[authority] = key
+    }
+    var changes: [Change] = []
+    for (authority, key) in found where self.key(of: authority) != key {
+      changes.append(Change(authority: authority, key: key))
+    }
+    for (authority, entry) in entries.withLock({ $0 }) where found[authority] == nil {
+      if entry.isKept {
+        // Only a record that is gone is forgotten, not one that is there and cannot be read.
+        guard case .success(nil) = Result(catching: { () throws(CacheError) in try kept(authority) }) else { continue }
+        changes.append(Change(authority: authority, key: nil))
+      } else if keep(entry.key, authority) == nil {
+        changes.append(Change(authority: authority, key: entry.key))
+      }
+    }
+    let taken = changes
+    return entries.withLock { entries in
+      var told: [Change] = []
+      for change in taken.sorted(by: { $0.authority.text < $1.authority.text }) {
+        // What was only kept at last is no news.
+        if entries[change.authority]?.key != change.key { told.append(change) }
+        entries[change.authority] = change.key.map { Entry(key: $0, isKept: true) }
+      }
+      return (told, warnings)
+    }
+  }
+
+  private func kept(_ authority: Authority) throws(CacheError) -> TrustedKey? {
+    guard let contents = try cache?.read(.trust, TrustRecord.name(authority)) else { return nil }
+    guard let key = TrustRecord.key(contents) else { throw .broken(path: authority.text) }
+    return key
+  }
+
+  /// Returns why the key could not be kept.
+  private func keep(_ key: TrustedKey, _ authority: Authority) -> String? {
+    guard let cache else { return "there is no sealed cache; the trusted key is lost at a restart" }
+    do throws(CacheError) {
+      try cache.write(.trust, TrustRecord.name(authority), TrustRecord.contents(key))
+      return nil
+    } catch {
+      return error.description
+    }
+  }
+}

@@ -1,0 +1,106 @@
+import Foundation
+import PinfoldCrypto
+import PinfoldLoop
+import PinfoldModel
+import PinfoldPolicy
+import PinfoldSupply
+import PinfoldTelemetry
+import Synchronization
+import Testing
+
+@testable import PinfoldServer
+
+@Suite struct TrustDeskTests {
+  private static let device = Authority("192.168.1.42:8443")
+
+  /// A desk with its own thread, and a count of what was forgotten.
+  private final class Office: Sendable {
+    let desk: TrustDesk
+    let cache: SealedCache
+    let audit: AuditTrail
+    let place: AuditPlace
+    private let thread: LoopThread
+
+    let learnt = Mutex<[UInt8]>([])
+    let left = Atomic<Int>(100)
+
+    private final class Recount: Sendable { let count = Atomic<Int>(0) }
+    private let recount: Recount
+
+    init() throws {
+      let place = try AuditPlace()
+      let cache = try SealedCache(directory: "\(place.path)/cache", key: try SealingKey())
+      let log = try Logger(level: .error, format: .json)
+      let audit = try AuditTrail(
+        AuditSettings(file: place.name, retentionDays: 90, clients: .address), log: log,
+        clock: { LogTime(milliseconds: 10 * 86_400_000) })
+      let recount = Recount()
+      let loop = try EventLoop()
+      desk = TrustDesk(cache: cache, loop: loop, log: log, audit: audit) {
+        recount.count.add(1, ordering: .relaxed)
+      }
+      thread = try LoopThread(name: "desk", loop: loop)
+      self.place = place
+      self.cache = cache
+      self.audit = audit
+      self.recount = recount
+    }
+
+    var forgets: Int { recount.count.load(ordering: .relaxed) }
+
+    func finish() -> String {
+      thread.stop()
+      audit.finish()
+      return place.text(10)
+    }
+
+    func wait(_ holds: () -> Bool) {
+      let end = ContinuousClock.now + .seconds(10)
+      while !holds(), ContinuousClock.now < end { Thread.sleep(forTimeInterval: 0.02) }
+    }
+  }
+
+  private static func pin(_ byte: UInt8) -> Pin { .publicKey(Digest256([32 of UInt8](repeating: byte))) }
+
+  /// Would catch two tunnels that both believe their own first key.
+  @Test("Of many first keys at once one wins, and the others are told") func race() throws {
+    let device = try #require(Self.device)
+    let office = try Office()
+    let loops = try (0..<2).map { _ in try EventLoop() }
+    let threads = try loops.map { try LoopThread(name: "tunnels", loop: $0) }
+    for byte in 1...100 as ClosedRange<UInt8> {
+      let loop = loops[Int(byte) % 2]
+      loop.execute {
+        loop.spawn {
+          let lesson = await office.desk.learn(
+            Self.pin(byte), of: device, on: loop, until: loop.deadline(after: .seconds(20)))
+          if lesson == .learnt(warning: nil) { office.learnt.withLock { $0.append(byte) } }
+          office.left.subtract(1, ordering: .relaxed)
+        }
+      }
+    }
+    office.wait { office.left.load(ordering: .relaxed) == 0 }
+    for thread in threads { thread.stop() }
+    let winners = office.learnt.withLock { $0 }
+    #expect(winners.count == 1)
+    #expect(office.desk.key(of: device)?.pin == winners.first.map(Self.pin))
+    let audit = office.finish()
+    #expect(audit.split(separator: "\n").count == 1)
+    #expect(audit.contains(#""event":"trust","action":"first_use","host":"192.168.1.42:8443""#))
+  }
+
+  @Test("What another process pairs and forgets is seen within some seconds, and audited") func live() throws {
+    let device = try #require(Self.device)
+    let office = try Office()
+    let key = TrustedKey(Self.pin(9), since: Timestamp(seconds: 5), origin: .paired)
+    try office.cache.write(.trust, TrustRecord.name(device), TrustRecord.contents(key))
+    office.wait { office.desk.key(of: device) != nil }
+    #expect(office.desk.key(of: device) == key)
+    #expect(office.forgets == 0)
+    try office.cache.remove(.trust, TrustRecord.name(device))
+    office.wait { office.forgets > 0 }
+    #expect(office.desk.key(of: device) == nil)
+    let audit = office.finish()
+    #expect(audit.contains(#""action":"paired""#) && audit.contains(#""action":"forgotten""#))
+  }
+}
