@@ -8,8 +8,8 @@ import Testing
 
 @Suite struct TrustBookTests {
   private static let now = Timestamp(seconds: 1_000_000)
-  private static let device = Authority("192.168.1.42:8443")!
-  private static let other = Authority("printer.local:443")!
+  private static let device = Authority(host: .address(.v4(0xc0a8_012a)), port: 8443)
+  private static let other = Authority(host: .name("printer.local"), port: 443)
 
   private static func pin(_ byte: UInt8) -> Pin { .publicKey(Digest256([32 of UInt8](repeating: byte))) }
 
