@@ -84,6 +84,21 @@ import Testing
   }
 }
 
+@Suite struct FetchErrorTests {
+  @Test("Every failure is a line of its own that names its step") func words() {
+    let errors: [HTTPFetchError] = [
+      .resolve(.notFound), .connect(.refused), .tls("words"), .status(404), .tooLarge(limit: 5), .truncated, .malformed,
+      .timedOut(.resolve), .timedOut(.connect), .timedOut(.tls), .timedOut(.reply), .cancelled,
+    ]
+    #expect(Set(errors.map(\.text)).count == errors.count)
+    #expect(errors.allSatisfy { !$0.text.contains("\n") })
+    #expect(
+      errors.map(\.step) == [
+        .resolve, .connect, .tls, .reply, .reply, .reply, .reply, .resolve, .connect, .tls, .reply, .reply,
+      ])
+  }
+}
+
 @Suite struct DeadlineTests {
   @Test(
     "One deadline ends every kind of waiting, and says in which step",

@@ -76,6 +76,28 @@ import Testing
     #expect(try fixture.restart(with: fixture.bundle(3, by: fixture.generations[3])).version == 3)
   }
 
+  @Test func `a reload under the same keys goes on with the chain, one under others begins anew`() throws {
+    let fixture = try RotationFixture()
+    try fixture.put("b", fixture.rotation(1, from: 0, to: 1))
+    var keeper = try fixture.keeper()
+    _ = keeper.load(now: fixture.now)
+    try fixture.put("b", fixture.bundle(2, by: fixture.generations[1]))
+    var same = PolicyKeeper(
+      source: try fixture.source(), stateDirectory: fixture.stateDirectory, previous: keeper)
+    let report = same.load(now: fixture.now)
+    #expect(report.outcome == .changed && report.rotations.isEmpty && same.trust.version == 1)
+
+    fixture.configured = fixture.generations[3]
+    var other = PolicyKeeper(source: try fixture.source(), stateDirectory: fixture.stateDirectory, previous: same)
+    #expect(other.load(now: fixture.now).refusals.map(\.word) == ["signatures"])
+    #expect(other.inForce?.document.version == 2 && other.trust.version == 0)
+    try fixture.put("b", fixture.bundle(3, by: fixture.generations[3]))
+    #expect(other.load(now: fixture.now).outcome == .changed)
+    // The keys before, configured again, are still those that were replaced.
+    fixture.configured = fixture.generations[0]
+    #expect(try fixture.restart(with: fixture.bundle(4, by: fixture.generations[0])).version == nil)
+  }
+
   @Test func `another threshold begins a new chain too`() throws {
     let fixture = try rotated()
     fixture.required = 2

@@ -72,13 +72,20 @@ package final class CredentialList: Sendable {
   /// Whether the user is in the list with this password. An unknown one costs the time of a known one. Blocks for that
   /// time: not for a worker.
   func admits(_ user: String, _ password: SecretBytes) -> Bool {
+    guard let (hash, isKnown) = hash(for: user) else { return false }
+    let matches = hash.matches(password)
+    return isKnown && matches
+  }
+
+  /// What a user's password is checked against: the user's own hash, or for an unknown user the decoy of a known one, so
+  /// that the work is the same.
+  func hash(for user: String) -> (hash: PasswordHash, isKnown: Bool)? {
     let name = Array(user.utf8)
-    if let known = users[name] { return known.hash.matches(password) }
-    guard !order.isEmpty else { return false }
+    if let known = users[name] { return (known.hash, true) }
+    guard !order.isEmpty else { return nil }
     // The same unknown name always costs the same, as a known one does.
     let place = Int(UInt(bitPattern: name.hashValue) % UInt(order.count))
-    if let other = users[order[place]] { _ = decoys[other.decoy].matches(password) }
-    return false
+    return users[order[place]].map { (decoys[$0.decoy], false) }
   }
 
   /// What is gathered line by line.
