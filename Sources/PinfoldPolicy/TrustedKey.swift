@@ -48,6 +48,17 @@ extension Decision {
     return copy
   }
 
+  /// The same decision where a key of this host and port is kept and cannot be read: a device that nothing else speaks
+  /// for is blocked, since what is not known must not make it an unpinned host.
+  package func withUnreadableKey() -> Decision {
+    guard isUnpinned else { return trusting(nil) }
+    var copy = self
+    copy.source = .device
+    copy.action = .block(.pinsUnavailable)
+    copy.state = .blocked
+    return copy
+  }
+
   /// The verdict on the first key of a rule that learns it: everything but the pins has to be in order. An allow means
   /// that this key may be learnt, and is none before it was.
   package func judgeFirstUse(_ evidence: Evidence, method: VerificationMethod) -> Verdict {

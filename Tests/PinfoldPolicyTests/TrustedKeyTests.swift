@@ -41,6 +41,18 @@ import Testing
     return PolicySnapshot(.document(document), local: local).decide(authority, at: now)
   }
 
+  // MARK: A key that cannot be read
+
+  /// Would catch a damaged record that turns a paired device into an unpinned host.
+  @Test(
+    "A device whose key cannot be read is blocked, whatever unpinned hosts may do", arguments: UnpinnedMode.allCases)
+  func unreadable(unpinned: UnpinnedMode) throws {
+    let decision = try Self.decision(learning: false, unpinned: unpinned).withUnreadableKey()
+    #expect(decision.action == .block(.pinsUnavailable) && decision.state == .blocked && decision.source == .device)
+    #expect(!decision.judge(Self.evidence(Self.first), method: .inBand).allows && !decision.judgeUnseen().allows)
+    #expect(try Self.decision(learning: true).withUnreadableKey().learnsKey)
+  }
+
   // MARK: First use
 
   @Test("A rule that learns and knows no key believes no key by itself") func nothingByItself() throws {

@@ -100,6 +100,8 @@ import Testing
     #expect(book.key(of: Self.device)?.pin == Self.pin(1))
     let next = TrustBook(cache: try place.cache())
     #expect(next.load().warnings.count == 1)
+    // Whose record it is can be told, so that it costs that host alone.
+    #expect(next.isDamaged(Self.device) && !next.isDamaged(Self.other))
     guard case .refused(let problem) = next.learn(Self.pin(2), of: Self.device, at: Self.now) else {
       Issue.record("learnt over a broken record")
       return

@@ -46,6 +46,9 @@ final class TrustDesk: @unchecked Sendable {
   /// The key that this host and port is trusted with; never waits.
   func key(of authority: Authority) -> TrustedKey? { book.key(of: authority) }
 
+  /// Whether the key of this host and port is kept and cannot be read; never waits.
+  func isDamaged(_ authority: Authority) -> Bool { book.isDamaged(authority) }
+
   /// Trusts the first key of a device, or says that another one was quicker; waits for the disk, on this loop. `nil` when
   /// that took too long.
   func learn(

@@ -11,9 +11,14 @@ extension Services {
   func decide(
     _ authority: Authority, user: String?, for client: ClientIdentity? = nil, _ rules: Rules, isUse: Bool = true
   ) -> Decision {
-    let decision = supplied(rules.decide(authority, user: user), rules, isUse: isUse)
-      .trusting(trust.key(of: authority))
+    let decision = trusting(supplied(rules.decide(authority, user: user), rules, isUse: isUse))
     return client.map { breaker.amend(decision, for: $0) } ?? decision
+  }
+
+  /// A device's key in memory counts; one that is kept and cannot be read is that device's refusal.
+  private func trusting(_ decision: Decision) -> Decision {
+    if let key = trust.key(of: decision.authority) { return decision.trusting(key) }
+    return trust.isDamaged(decision.authority) ? decision.withUnreadableKey() : decision.trusting(nil)
   }
 
   /// A host that is left to a pin service gets the pins at hand; without any it stays blocked.

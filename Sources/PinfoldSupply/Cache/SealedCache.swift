@@ -114,8 +114,18 @@ package final class SealedCache: Sendable {
 
   /// Every record of a kind that can be read, sorted by name, and why the others cannot.
   package func all(_ kind: CacheKind) -> (records: [Record], refusals: [CacheError]) {
+    let (records, refusals, _) = survey(kind)
+    return (records, refusals)
+  }
+
+  /// The file of a record: what `survey` calls a damaged one by. Does no file work.
+  package func file(_ kind: CacheKind, _ name: String) -> String { fileName(kind, name) }
+
+  /// The same as `all`, with the files of the records that cannot be read.
+  package func survey(_ kind: CacheKind) -> (records: [Record], refusals: [CacheError], damaged: Set<String>) {
     var records: [Record] = []
     var refusals: [CacheError] = []
+    var damaged: Set<String> = []
     for file in files(kind) {
       do throws(CacheError) {
         guard let record = try read(kind, file: file) else { continue }
@@ -124,9 +134,10 @@ package final class SealedCache: Sendable {
         records.append(Record(name: name, contents: record.contents))
       } catch {
         refusals.append(error)
+        damaged.insert(file)
       }
     }
-    return (records.sorted { $0.name < $1.name }, refusals)
+    return (records.sorted { $0.name < $1.name }, refusals, damaged)
   }
 
   /// When a record was last added, replaced or removed, in seconds since 1970; `nil` while there is no directory. Two

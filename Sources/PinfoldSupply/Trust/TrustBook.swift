@@ -36,12 +36,22 @@ package final class TrustBook: Sendable {
 
   private let cache: SealedCache?
   private let entries = Mutex<[Authority: Entry]>([:])
+  /// Files of records that were there and could not be read when the cache was last loaded.
+  private let damaged = Mutex<Set<String>>([])
 
   /// A book that knows nothing yet. Without a cache all trust ends with the process.
   package init(cache: SealedCache?) { self.cache = cache }
 
   /// The key that this host and port is trusted with.
   package func key(of authority: Authority) -> TrustedKey? { entries.withLock { $0[authority]?.key } }
+
+  /// Whether a record of this host and port is there that cannot be read, so that its key is not known.
+  package func isDamaged(_ authority: Authority) -> Bool {
+    damaged.withLock { files in
+      guard !files.isEmpty, let cache else { return false }
+      return files.contains(cache.file(.trust, TrustRecord.name(authority)))
+    }
+  }
 
   /// Trusts this key from now on, unless another one is trusted already, in memory or in the cache.
   package func learn(_ pin: Pin, of authority: Authority, at now: Timestamp) -> Lesson {
@@ -67,7 +77,8 @@ package final class TrustBook: Sendable {
   /// Returns what changed, in the order of the hosts, and one line for each thing that is wrong.
   package func load() -> (changes: [Change], warnings: [String]) {
     guard let cache else { return ([], []) }
-    let (records, refusals) = cache.all(.trust)
+    let (records, refusals, broken) = cache.survey(.trust)
+    var unread = broken
     var warnings = refusals.map(\.description)
     var found: [Authority: TrustedKey] = [:]
     for record in records {
@@ -75,10 +86,13 @@ package final class TrustBook: Sendable {
         let key = TrustRecord.key(record.contents)
       else {
         warnings.append("the trusted key of \(record.name) is in a form that this version does not know; not used")
+        unread.insert(cache.file(.trust, record.name))
         continue
       }
       found[authority] = key
     }
+    let files = unread
+    damaged.withLock { $0 = files }
     var changes: [Change] = []
     for (authority, key) in found where self.key(of: authority) != key {
       changes.append(Change(authority: authority, key: key))
