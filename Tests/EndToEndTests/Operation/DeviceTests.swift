@@ -147,6 +147,27 @@ extension Operation {
       try Wait.untilTrue("the key learnt anew", seconds: 15) { try Self.fetch(second).succeeded }
     }
 
+    /// Guards: a damaged record of a paired device that makes it an unpinned host, relayed unseen.
+    @Test("A paired device whose record is damaged is refused, also where unpinned hosts are tunnelled")
+    func damagedPairing() throws {
+      let server = try Self.server(Certificates.shared().selfSigned, "TLSv1.2")
+      let settings = try Self.bare(server.port).with { $0.unpinned = "tunnel" }
+      let first = try Pinfold(settings)
+      #expect(try Self.pair(first, Self.payload(Certificates.shared().selfSigned), "--offline").succeeded)
+      let state = first.workspace.path("state")
+      let name = try #require(
+        try FileManager.default.contentsOfDirectory(atPath: "\(state)/cache").first { $0.hasPrefix("trust-") })
+      var bytes = try #require(FileManager.default.contents(atPath: "\(state)/cache/\(name)"))
+      bytes[bytes.count - 1] ^= 1
+      try bytes.write(to: URL(filePath: "\(state)/cache/\(name)"))
+      let second = try Pinfold(settings) {
+        try FileManager.default.copyItem(atPath: state, toPath: $0.path("state"))
+        try FileManager.default.removeItem(atPath: $0.path("state/policy.state"))
+      }
+      #expect(try !Self.fetch(second).succeeded)
+      #expect(try second.reasons() == ["pins_unavailable"])
+    }
+
     @Test("With verify_chain the first key needs a good chain") func chain() throws {
       let server = try Self.server(Certificates.shared().selfSigned, "TLSv1.2")
       let pinfold = try Pinfold(Self.learning(server.port, rule: ""))
