@@ -42,7 +42,7 @@ build: toolchain needs-build
 
 test: toolchain needs-build needs-test
 	swift build --build-tests
-	swift test --skip-build
+	swift test --skip-build 2>&1 | tee .build/test.log || { echo "== what failed:"; grep '✘' .build/test.log; exit 1; }
 
 test-browsers: toolchain needs-build needs-browsers
 	swift build --build-tests

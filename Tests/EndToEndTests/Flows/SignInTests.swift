@@ -69,8 +69,10 @@ extension Operation {
         #expect((line["status"] as? Int == 0) == isSwapped, "\(line)")
       }
       #expect(after.contains { $0["host"] as? String == "\(role).pinfold.test" })
-      let refused = stage.pinfold.decisions.filter { $0["verdict"] as? String == "refuse" }
-      #expect(!refused.isEmpty)
+      let refused = try Wait.until("a refusal's decision line") {
+        let refused = stage.pinfold.decisions.filter { $0["verdict"] as? String == "refuse" }
+        return refused.isEmpty ? nil : refused
+      }
       for line in refused {
         #expect(line["reason"] as? String == "pin_mismatch" && line["host"] as? String == "\(role).pinfold.test:443")
       }
