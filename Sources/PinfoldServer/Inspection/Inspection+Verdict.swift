@@ -7,7 +7,7 @@ extension Inspection {
   /// The verdict on this evidence. Pins of a service that do not match are fetched anew first, once in a while, since a
   /// key that was rotated looks the same; then it is judged by whatever is at hand. Only a match allows.
   func judgeAsOfNow(_ evidence: Evidence, _ method: VerificationMethod) async throws(Refusal) -> Verdict {
-    if let verdict = await judgeFirstUse(evidence, method) { return verdict }
+    if mayLearnKey, let verdict = await judgeFirstUse(evidence, method) { return verdict }
     let verdict = judgeWithRulesOfNow(evidence, method)
     guard [.pinMismatch, .suspendedMismatch].contains(verdict.reason) else { return verdict }
     let current = worker.rules.current
@@ -17,6 +17,9 @@ extension Inspection {
       afterMismatchOf: decision.authority.host, service, on: worker.loop, until: deadline)
     return judgeWithRulesOfNow(evidence, method)
   }
+
+  /// Whether a key may be learnt here: by the rules that this tunnel began with, or by newer ones.
+  private var mayLearnKey: Bool { decision.trustOnFirstUse || worker.rules.current !== rules }
 
   /// The verdict on the first key of a device (`trust_on_first_use`), which is trusted from here on if everything else is
   /// in order; `nil` when no key is to be learnt, or another tunnel's was quicker.

@@ -70,6 +70,6 @@ import COpenSSL
     guard let (r, s) = P256Verifier.numbers(signature) else {
       throw .failed(call: "EVP_DigestSign", detail: "a signature in another form than DER")
     }
-    return r + s
+    return r.digits + s.digits
   }
 }

@@ -27,12 +27,10 @@ struct ScalarInverse {
   /// Steps never needed: a bound on the loop, in rounds of 62.
   private static let roundLimit = 16
 
-  /// 32 bytes of the inverse of 32 bytes, both highest first; `nil` for multiples of the order.
-  static func of(_ bytes: [UInt8]) -> [UInt8]? {
-    guard bytes.count == 32 else { return nil }
+  /// The inverse; `nil` for multiples of the order.
+  static func of(_ number: Scalar) -> Scalar? {
     var f = modulus
-    var g = wide(
-      word(bytes, at: 24), word(bytes, at: 16), word(bytes, at: 8), word(bytes, at: 0))
+    var g = wide(number.words.0, number.words.1, number.words.2, number.words.3)
     var d: Wide = (0, 0, 0, 0, 0)
     var e: Wide = (1, 0, 0, 0, 0)
     var delta = 1
@@ -106,8 +104,8 @@ struct ScalarInverse {
 
   private static func product(_ a: Int64, _ b: Int64) -> Int128 { Int128(a) &* Int128(b) }
 
-  /// The number brought between zero and the order, in 32 bytes.
-  private static func reduced(_ value: Wide) -> [UInt8]? {
+  /// The number brought between zero and the order.
+  private static func reduced(_ value: Wide) -> Scalar? {
     var value = normal(value)
     let n = modulus
     for _ in 0..<(2 * roundLimit) {
@@ -115,7 +113,7 @@ struct ScalarInverse {
         value = normal((value.0 &+ n.0, value.1 &+ n.1, value.2 &+ n.2, value.3 &+ n.3, value.4 &+ n.4))
       } else {
         let less = normal((value.0 &- n.0, value.1 &- n.1, value.2 &- n.2, value.3 &- n.3, value.4 &- n.4))
-        if less.4 < 0 { return bytes(value) }
+        if less.4 < 0 { return scalar(value) }
         value = less
       }
     }
@@ -138,24 +136,9 @@ struct ScalarInverse {
     )
   }
 
-  private static func word(_ bytes: [UInt8], at start: Int) -> UInt64 {
-    var word: UInt64 = 0
-    for index in start..<(start + 8) { word = word << 8 | UInt64(bytes[index]) }
-    return word
-  }
-
-  private static func bytes(_ a: Wide) -> [UInt8] {
+  private static func scalar(_ a: Wide) -> Scalar {
     let (p, q, r) = (UInt64(bitPattern: a.0), UInt64(bitPattern: a.1), UInt64(bitPattern: a.2))
     let (s, t) = (UInt64(bitPattern: a.3), UInt64(bitPattern: a.4))
-    var result: [UInt8] = []
-    result.reserveCapacity(32)
-    for word in [s >> 6 | t << 56, r >> 4 | s << 58, q >> 2 | r << 60, p | q << 62] {
-      var shift: UInt64 = 64
-      while shift > 0 {
-        shift &-= 8
-        result.append(UInt8(truncatingIfNeeded: word >> shift))
-      }
-    }
-    return result
+    return Scalar(p | q << 62, q >> 2 | r << 60, r >> 4 | s << 58, s >> 6 | t << 56)
   }
 }
