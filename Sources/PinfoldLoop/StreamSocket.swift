@@ -113,7 +113,11 @@ package final class StreamSocket: TimerEntry {
   // MARK: Waiting
 
   /// Waits for an edge of this kind.
+  ///
+  /// Inlined, as others that every tunnel goes through: a call of an async function has the task's executor looked up
+  /// twice, under a lock.
   /// - Throws: `.timedOut`, `.cancelled`, `.closed`, or `.hungUp` when the watched socket's peer is gone.
+  @inline(__always)
   func wait(for interest: Interest, _ deadline: Deadline, watching other: StreamSocket?) async throws(IOError) {
     precondition((interest == .read ? reader : writer) == nil && relay == nil, "two tasks wait for one thing")
     if isCancelled { throw .cancelled }

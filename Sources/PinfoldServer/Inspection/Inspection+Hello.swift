@@ -11,6 +11,7 @@ extension Inspection {
 
   /// Sends the app's hello, and the probe's on its own connection: which of them goes first is drawn, and so is the time
   /// between them.
+  @inline(__always)
   mutating func sendHello(_ bytes: [UInt8], beside leg: ProbeLeg?) async throws(Refusal) {
     guard let leg else {
       try await sendUp(bytes)
@@ -34,6 +35,7 @@ extension Inspection {
     return bytes.count
   }
 
+  @inline(__always)
   private func sendUp(_ bytes: [UInt8]) async throws(Refusal) {
     do {
       try await upstream.send(bytes, deadline: deadline, watching: client)

@@ -9,6 +9,7 @@ import PinfoldWire
 extension Inspection {
   /// Dials the connection for a probe that will probably be needed, before any hello is sent, and draws which of the two
   /// connections carries the app's handshake. `nil` where no probe is expected, or an earlier verdict may be used again.
+  @inline(__always)
   mutating func openProbeLeg(for hello: ClientHello) async throws(Refusal) -> ProbeLeg? {
     guard hello.offersTLS13, decision.tls13 == .probe, rules.configuration.tls.probeReuseSeconds == 0,
       probedAhead == nil, !worker.upstreams.answersOlder(decision.authority)

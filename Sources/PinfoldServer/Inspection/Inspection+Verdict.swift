@@ -6,6 +6,7 @@ import PinfoldSupply
 extension Inspection {
   /// The verdict on this evidence. Pins of a service that do not match are fetched anew first, once in a while, since a
   /// key that was rotated looks the same; then it is judged by whatever is at hand. Only a match allows.
+  @inline(__always)
   func judgeAsOfNow(_ evidence: Evidence, _ method: VerificationMethod) async throws(Refusal) -> Verdict {
     if mayLearnKey, let verdict = await judgeFirstUse(evidence, method) { return verdict }
     let verdict = judgeWithRulesOfNow(evidence, method)

@@ -11,6 +11,8 @@ import PinfoldWire
 /// Until `run` returns, no byte of the upstream's certificate flight has gone to the client, and nothing of the client
 /// but its ClientHello (and, after a HelloRetryRequest, its second one) to the upstream. Whatever goes wrong is thrown
 /// as a `Refusal`.
+///
+/// What every handshake goes through is inlined into `run`, for the reason told at `StreamSocket.wait`.
 struct Inspection {
   /// Bytes asked of a socket at a time while a hello or a flight is read: one full TLS record.
   static let readSize = 16_384
@@ -111,6 +113,7 @@ struct Inspection {
 
   /// One exchange of hello and flight, with a probe beside it where one is needed; `nil` when the upstream did not serve
   /// the probe's connection.
+  @inline(__always)
   private mutating func exchange(
     _ hello: ClientHello, _ reader: inout ServerFlightReader
   ) async throws(Refusal) -> Finding? {
@@ -124,6 +127,7 @@ struct Inspection {
   // MARK: The hello
 
   /// Reads one hello, the first or the second. What lies behind it stays in `surplus`.
+  @inline(__always)
   private mutating func readHello(_ fresh: ClientHelloReader) async throws(Refusal) -> ClientHello {
     var reader = fresh
     var event = reader.receive(surplus.span)
@@ -143,6 +147,7 @@ struct Inspection {
 
   /// The client's next bytes. An upstream that speaks before the first hello does not speak TLS; after it asked for
   /// another one, it may send a ChangeCipherSpec at any time.
+  @inline(__always)
   private func receiveFromClient() async throws(Refusal) -> [UInt8] {
     do {
       while true {
@@ -189,6 +194,7 @@ struct Inspection {
     var lesson: Lesson?
   }
 
+  @inline(__always)
   private mutating func readFlight(
     _ reader: inout ServerFlightReader, _ first: ClientHello, _ leg: ProbeLeg?
   ) async throws(Refusal) -> Finding? {
@@ -250,6 +256,7 @@ struct Inspection {
     }
   }
 
+  @inline(__always)
   func receiveFlight(_ reader: inout ServerFlightReader) async throws(Refusal) -> ServerFlightReader.Event {
     let bytes: [UInt8]
     do {

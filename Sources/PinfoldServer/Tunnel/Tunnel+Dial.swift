@@ -7,6 +7,7 @@ import PinfoldWire
 extension Tunnel {
   /// Resolves and dials the upstream. Every resolved address passes the destination guard before it is dialled, so that
   /// no answer of a resolver leads where the host itself may not.
+  @inline(__always)
   func dial(_ decision: Decision, _ rules: Rules) async throws(TunnelFailure) -> StreamSocket {
     let deadline = worker.loop.deadline(after: .seconds(rules.configuration.limits.connectSeconds))
     let fixed = rules.configuration.destinations.resolve[decision.authority]
@@ -29,6 +30,7 @@ extension Tunnel {
     }
   }
 
+  @inline(__always)
   private func resolve(_ authority: Authority, _ deadline: Deadline) async throws(TunnelFailure) -> [IPAddress] {
     do {
       return try await worker.resolver.resolve(authority.host, deadline: deadline)

@@ -18,6 +18,7 @@ extension Tunnel {
   }
 
   /// Reads the CONNECT head, and what came behind it; `nil` when the tunnel is over already.
+  @inline(__always)
   func readHead(_ account: inout TunnelAccount) async -> Asked? {
     let deadline = worker.loop.deadline(after: Self.headDuration)
     var reader = ConnectHeadReader()
@@ -63,6 +64,7 @@ extension Tunnel {
 
   /// Whether this client is served at all: by its address, then by its credentials. Returns the user's name, `nil` where
   /// nobody is asked for one. Before this is known, nothing is said about any host.
+  @inline(__always)
   func identify(_ asked: Asked, _ rules: Rules) async throws(TunnelFailure) -> String? {
     if worker.isDraining { throw .draining }
     if let peer = client.peerAddress, !rules.clients.allows(peer.address) { throw .clientDenied }

@@ -10,6 +10,7 @@ extension Tunnel {
   /// fetched or could not be: the first tunnel to a host waits, all others find them in memory.
   ///
   /// Whoever is not served here, or asks for a port that is not opened, makes nobody fetch anything.
+  @inline(__always)
   func decide(
     _ authority: Authority, _ user: String?, _ rules: Rules, _ account: inout TunnelAccount
   ) async throws(TunnelFailure) -> Decision {

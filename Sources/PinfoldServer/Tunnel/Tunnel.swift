@@ -6,6 +6,8 @@ import PinfoldTelemetry
 import PinfoldWire
 
 /// One CONNECT tunnel, from its first byte to its account. Read `serve` from top to bottom: it is the whole story.
+///
+/// Its steps are inlined into `run`, for the reason told at `StreamSocket.wait`.
 struct Tunnel {
   let worker: Worker
   let client: StreamSocket
@@ -20,6 +22,7 @@ struct Tunnel {
     if !isRelaying { worker.close(account, client) }
   }
 
+  @inline(__always)
   private func serve(_ account: inout TunnelAccount) async -> Bool {
     let rules = worker.rules.current
     guard let asked = await readHead(&account) else { return false }
@@ -54,6 +57,7 @@ struct Tunnel {
   }
 
   /// Everything between the 200 and an allow. The upstream is closed when this throws.
+  @inline(__always)
   private func inspect(
     _ decision: Decision, _ user: String?, _ rules: Rules, _ upstream: StreamSocket, _ early: [UInt8],
     _ account: inout TunnelAccount
@@ -90,6 +94,7 @@ struct Tunnel {
   }
 
   /// Passes on what was held back, then everything else until both sides are done. False when it ended before that.
+  @inline(__always)
   private func relay(_ admission: Inspection.Admission, _ rules: Rules, _ account: inout TunnelAccount) async -> Bool {
     let upstream = admission.upstream
     account.up = UInt64(admission.alreadyUp + admission.up.count)

@@ -5,9 +5,9 @@ import Synchronization
 /// The table is made once, on a thread of the system's pool, while verifications go on without it. At most
 /// `tableLimit` tables exist in the process.
 final class HotKey: Sendable {
-  /// Verifications by a key before its table is made. A table costs as much as some 450 verifications save, once per
-  /// key and process; a key that was met this often is one of the few that a busy proxy sees all the time.
-  static let threshold = 64
+  /// Verifications by a key before its table is made. A table costs as much as some 450 verifications save, but is made
+  /// once per key, 1.3 s of CPU in the process's life at most; and a proxy beside one program sees few keys, all day.
+  static let threshold = 32
   /// Most tables at once: 5 MB of memory.
   static let tableLimit = 32
 
