@@ -32,11 +32,14 @@ enum PinServerCommand: Subcommand {
       allowsAddresses: options.allowsAddresses)
     warn(options, domains, writer, console)
     let store = try trustStore(options)
+    // Whoever asks has a descriptor, and each host that is dialled has one.
+    Descriptors.raiseLimit()
     try Signal.holding { () throws(CommandFailure) in
       do throws(IOError) {
         let loop = try EventLoop()
         let source: any PinLookUp = list ?? dialled(options, loop, store)
-        let site = PinServerSite(domains: domains, source: source, writer: writer, complain: console.complain)
+        let complaints = MeasuredComplaints(loop: loop, to: console.complain)
+        let site = PinServerSite(domains: domains, source: source, writer: writer, complain: complaints.say)
         let socket = try ListeningSocket(.tcp(options.listen), sharing: false)
         try PinServer.serve(site, loop: loop, at: socket, reloading: list, complain: console.complain) { endpoint in
           console.line("listen: \(endpoint.text)")

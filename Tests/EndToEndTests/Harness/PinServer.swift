@@ -24,13 +24,15 @@ final class PinServer: Sendable {
   let workspace: Workspace
   private let facts: [String: String]
 
-  /// Starts with these options behind the key's, and waits until it says where it listens.
-  init(_ key: Key = .keygen, in workspace: Workspace? = nil, _ options: [String]) throws {
+  /// Starts with these options behind the key's, and waits until it says where it listens. `descriptors`: how many it may
+  /// have, as prlimit(1) reads it.
+  init(_ key: Key = .keygen, in workspace: Workspace? = nil, descriptors: String? = nil, _ options: [String]) throws {
     let workspace = try workspace ?? Workspace("pin-server")
     self.workspace = workspace
     try key.make(at: workspace.path("key"))
     let child = try Child(
-      [Pinfold.binary, "pin-server", "-k", workspace.path("key"), "--listen", "127.0.0.1:0"] + options)
+      (descriptors.map { ["prlimit", "--nofile=\($0)"] } ?? [])
+        + [Pinfold.binary, "pin-server", "-k", workspace.path("key"), "--listen", "127.0.0.1:0"] + options)
     self.child = child
     facts = try Wait.until("the pin server") {
       if let ending = child.poll() { throw HarnessError("pin-server \(ending)\n\(child.errors)\(child.output)") }

@@ -217,6 +217,39 @@ extension Operation {
       #expect(try server.record(Self.host).pins == [pins[2]])
     }
 
+    /// Guards: a line for each request lets anybody who asks fill the disk that standard error goes to.
+    @Test("A flood of hosts without pins is told in a few lines") func flood() throws {
+      let free = try FreePort.next()
+      let server = try server(upstream: free)
+      func ask(_ targets: [String]) throws {
+        let urls = targets.map { "http://\(server.fact("listen"))/v1/pins?domain=\($0)" }
+        let answers = try Command.output(["curl", "-q", "-sS", "-Z", "--max-time", "30"] + urls)
+        #expect(answers.components(separatedBy: "\"code\":422").count == targets.count + 1)
+      }
+      try ask(Array(repeating: Self.host, count: 30))
+      let once = "pinfold: \(Self.host): no pins: cannot connect: connection refused\n"
+      #expect(server.child.errors == once)
+      let workspace = try Workspace("flood")
+      let list = try workspace.write(
+        "pins.json5", "{ \"\(Self.host)\": [\"sha256/\(String(repeating: "ab", count: 32))\"] }")
+      let listed = try PinServer(.keygen, in: workspace, ["--pins", list, "--domain", "*.pinfold.test"])
+      let urls = (0..<90).map { "http://\(listed.fact("listen"))/v1/pins?domain=h\($0).pinfold.test" }
+      _ = try Command.output(["curl", "-q", "-sS", "-Z", "--max-time", "30"] + urls)
+      #expect(listed.child.errors.split(separator: "\n").count == 20, "\(listed.child.errors)")
+      try Wait.untilTrue("the number of the others") {
+        listed.child.errors.hasSuffix("pinfold: 70 more complaints like these within 10 s\n")
+      }
+      #expect(listed.child.errors.split(separator: "\n").count == 21)
+    }
+
+    /// Guards: most systems start a program with 1,024 descriptors and allow it many more.
+    @Test("It takes as many descriptors as the hard limit allows") func descriptors() throws {
+      let server = try PinServer(descriptors: "100:900", ["--domain", Self.host])
+      let limits = try String(contentsOfFile: "/proc/\(server.child.pid)/limits", encoding: .utf8)
+      let line = try #require(limits.split(separator: "\n").first { $0.hasPrefix("Max open files") })
+      #expect(line.split(separator: " ").dropFirst(3).prefix(2) == ["900", "900"], "\(line)")
+    }
+
     @Test("What released servers sent verifies by the programs that judge ours") func captured() throws {
       struct Row: Decodable {
         let response, format, key, keyID: String
