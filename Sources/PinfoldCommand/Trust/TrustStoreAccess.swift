@@ -91,9 +91,22 @@ struct TrustedKeyLookup {
     } catch let error as CommandFailure {
       steps.append(error.message)
     } catch let error as CacheError {
-      steps.append("the trusted key cannot be read, no other will be: \(error.description)")
+      refuse(&decision, &steps, error)
     } catch {
       steps.append("the trusted key cannot be read")
     }
+  }
+
+  /// What a record that cannot be read makes of a decision: as in the running proxy nothing where it has no say, and
+  /// elsewhere a refusal. A rule that learns refuses every key behind the handshake, which comes to the same.
+  private func refuse(_ decision: inout Decision, _ steps: inout [String], _ error: CacheError) {
+    let before = decision
+    decision = decision.withUnreadableKey()
+    guard decision.learnsKey || decision.source != before.source else { return }
+    decision.action = .block(.pinsUnavailable)
+    decision.state = .blocked
+    let name = decision.authority.text
+    steps.append("the key this device is trusted with cannot be read: \(error.description)")
+    steps.append("refused with pins_unavailable: pinfold trust forget \(name) begins anew")
   }
 }

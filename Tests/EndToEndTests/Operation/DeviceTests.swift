@@ -142,6 +142,7 @@ extension Operation {
       }
       #expect(try !Self.fetch(second).succeeded)
       #expect(try second.reasons() == ["pins_unavailable"])
+      try Self.expectRefusalExplained(second)
       #expect(try Self.trust(second, "list").ending == .exited(1))
       #expect(try Self.trust(second, "forget", Self.host).succeeded)
       try Wait.untilTrue("the key learnt anew", seconds: 15) { try Self.fetch(second).succeeded }
@@ -166,6 +167,26 @@ extension Operation {
       }
       #expect(try !Self.fetch(second).succeeded)
       #expect(try second.reasons() == ["pins_unavailable"])
+      try Self.expectRefusalExplained(second)
+      #expect(try Self.trust(second, "forget", Self.host).succeeded)
+      #expect(try !Self.explain(second).output.contains("begins anew"))
+      try Wait.untilTrue("the device forgotten", seconds: 15) {
+        _ = try Self.fetch(second)
+        return Self.reason(second) != "pins_unavailable"
+      }
+    }
+
+    private static func explain(_ pinfold: Pinfold) throws -> Command {
+      try Pinfold.command("explain", "-c", pinfold.workspace.path("pinfold.json5"), host)
+    }
+
+    /// What `explain` says of a device whose record is damaged is what the proxy does.
+    private static func expectRefusalExplained(_ pinfold: Pinfold) throws {
+      let explained = try explain(pinfold)
+      #expect(explained.ending == .exited(1), "\(explained)")
+      let lines = explained.output.split(separator: "\n")
+      #expect(lines.contains("mode: blocked") && lines.contains("pins: none"))
+      #expect(lines.contains("steps: refused with pins_unavailable: pinfold trust forget \(host) begins anew"))
     }
 
     @Test("With verify_chain the first key needs a good chain") func chain() throws {
