@@ -36,6 +36,8 @@ struct Settings: Sendable {
   var rootFile: String?
   /// The file of users, relative to the configuration.
   var credentials: String?
+  /// `cache_key_file`, relative to the configuration.
+  var cacheKeyFile: String?
   /// Members of `audit`, such as `file: "audit.jsonl"`.
   var audit = ""
   /// Descriptors the process may have, as prlimit(1) reads it: a number, or `soft:hard`. `nil` leaves the limit alone.
@@ -101,7 +103,7 @@ struct Settings: Sendable {
         destinations: { resolve: { \(addresses) }, ports: [\(Self.list(ports))], allow: [\(Self.list(allow))] },
         access: { clients: [\(Self.list(clients))], credentials_file: \(Self.optional(credentials)) },
         limits: { \(limits) }, audit: { \(audit) }, instance: { \(instance) },
-        log: { level: "info", format: "json" },
+        log: { level: "info", format: "json" }, cache_key_file: \(Self.optional(cacheKeyFile)),
       }
       """
   }

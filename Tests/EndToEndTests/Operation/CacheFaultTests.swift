@@ -4,7 +4,7 @@ import Testing
 extension Operation {
   /// A cache that cannot be kept or read costs a warning, and the record in question; never a tunnel that could go on.
   @Suite struct CacheFaultTests {
-    private struct Place {
+    struct Place {
       let certificates: Certificates
       let server: Servers.Running
       let signer: RecordSigner
@@ -26,16 +26,6 @@ extension Operation {
       }
     }
 
-    /// Ends a proxy in order, so that everything is written.
-    private func end(_ pinfold: Pinfold) throws {
-      pinfold.child.signal(SIGTERM)
-      try pinfold.child.wait()
-    }
-
-    private func cacheWarnings(_ pinfold: Pinfold) -> [String] {
-      pinfold.log.filter { $0["message"] as? String == "cache" }.compactMap { $0["warning"] as? String }
-    }
-
     @Test(
       "Tunnels go on without a cache",
       arguments: ["a file where the records should be", "a damaged key", "a folder where the key should be"])
@@ -53,7 +43,7 @@ extension Operation {
       }
       for _ in 0..<3 { #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded) }
       #expect(place.service.asked.count == 1)
-      try Wait.untilTrue("a warning") { !cacheWarnings(pinfold).isEmpty }
+      try Wait.untilTrue("a warning") { !pinfold.cacheWarnings.isEmpty }
     }
 
     @Test("A record with a flipped byte is refused, and the other is not") func flipped() throws {
@@ -63,7 +53,7 @@ extension Operation {
       try Wait.untilTrue("the first record") { first.workspace.hasCacheFiles(1) }
       let files = try FileManager.default.contentsOfDirectory(atPath: first.workspace.path("state/cache"))
       #expect(try Client.curl.fetch("https://www.pinfold.test/", proxy: first.port).succeeded)
-      try end(first)
+      try first.end()
       #expect(first.workspace.hasCacheFiles(2))
       let victim = URL(filePath: first.workspace.path("state/cache/\(files[0])"))
       var bytes = try Data(contentsOf: victim)
@@ -74,7 +64,7 @@ extension Operation {
       #expect(try !Client.curl.fetch(proxy: pinfold.port).succeeded)
       #expect(try Client.curl.fetch("https://www.pinfold.test/", proxy: pinfold.port).succeeded)
       #expect(try pinfold.reasons(2) == ["pins_unavailable", "pin_match"])
-      #expect(cacheWarnings(pinfold).contains { $0.contains("altered") })
+      #expect(pinfold.cacheWarnings.contains { $0.contains("altered") })
     }
 
     /// Guards: a file name or an unsealed byte that tells a thief which hosts this machine talks to.
@@ -84,7 +74,7 @@ extension Operation {
       let first = try Pinfold(settings)
       #expect(try Client.curl.fetch(proxy: first.port).succeeded)
       #expect(try Client.curl.fetch("https://www.pinfold.test/", proxy: first.port).succeeded)
-      try end(first)
+      try first.end()
       let state = first.workspace.path("state")
       let digest = place.certificates.ecdsa.pin.dropFirst("sha256/".count)
       let hex = (Data(base64Encoded: String(digest)) ?? Data()).map { String(format: "%02x", $0) }.joined()
@@ -113,6 +103,19 @@ extension Operation {
       let pinfold = try Pinfold(place.settings, in: first.workspace)
       #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
     }
+  }
+}
+
+extension Pinfold {
+  /// Ends a proxy in order, so that everything is written.
+  func end() throws {
+    child.signal(SIGTERM)
+    try child.wait()
+  }
+
+  /// What the log says of the cache.
+  var cacheWarnings: [String] {
+    log.filter { $0["message"] as? String == "cache" }.compactMap { $0["warning"] as? String }
   }
 }
 
