@@ -43,7 +43,8 @@ package final class StreamSocket: TimerEntry {
   var mayWrite = true
   /// The peer's FIN or reset was seen by epoll, though perhaps not yet read.
   private(set) var peerFinished = false
-  private(set) var isCancelled = false
+  /// Whether `cancel` was called.
+  package private(set) var isCancelled = false
   /// Takes the events once a relay owns the socket.
   var relay: Relay?
 
@@ -53,6 +54,8 @@ package final class StreamSocket: TimerEntry {
   /// The socket whose wait also hears of this one. Set for the length of that wait only, during which it lives.
   private unowned(unsafe) var watcher: StreamSocket?
   private var watch = Watch.hangUp
+  /// What a task that waits for something else wants called when it need not wait any more.
+  private var departure: (() -> Void)?
 
   /// Takes ownership of a non-blocking descriptor.
   init(taking descriptor: Int32, peerAddress: SocketAddress?, loop: EventLoop) {
@@ -76,6 +79,9 @@ package final class StreamSocket: TimerEntry {
   /// Whether `close` or `abort` was called.
   package var isClosed: Bool { descriptor < 0 }
 
+  /// Whether the peer is known to be gone: it closed its side or reset the connection. Bytes of it may lie unread.
+  package var hasHungUp: Bool { checkHangUp() }
+
   // MARK: Ending
 
   /// Closes the socket; a wait on it ends with `.closed`. What was sent is still delivered, followed by a FIN, unless
@@ -93,6 +99,7 @@ package final class StreamSocket: TimerEntry {
     if reset { pinfold_close_reset(descriptor) } else { pinfold_close(descriptor) }
     descriptor = -1
     wakeAll(.closed)
+    tellDeparture()
   }
 
   /// Tells the peer that nothing more will come (FIN). Reading goes on. Errors mean the connection is gone anyway.
@@ -108,6 +115,29 @@ package final class StreamSocket: TimerEntry {
     guard !isCancelled else { return }
     isCancelled = true
     if let relay { relay.cancel() } else { wakeAll(.cancelled) }
+    tellDeparture()
+  }
+
+  // MARK: Departure
+
+  /// Has `body` called once, on the loop's thread, when the peer is gone or the socket is cancelled or closed: for a task
+  /// that waits for something else on this one's behalf, and not on the socket itself. `endWatch` takes it back.
+  ///
+  /// Returns `false`, and calls nothing, where that is so already or the system gives no event.
+  package func watchDeparture(_ body: @escaping () -> Void) -> Bool {
+    precondition(departure == nil && relay == nil, "two tasks watch one socket")
+    guard !isCancelled, (try? register()) != nil, !checkHangUp() else { return false }
+    departure = body
+    return true
+  }
+
+  /// Nobody waits on behalf of this socket any more.
+  package func endWatch() { departure = nil }
+
+  private func tellDeparture() {
+    guard let body = departure else { return }
+    departure = nil
+    body()
   }
 
   // MARK: Waiting
@@ -243,6 +273,7 @@ package final class StreamSocket: TimerEntry {
     }
     if mayRead { wakeReader(.ready) }
     if mayWrite { wakeWriter(.ready) }
+    if departure != nil, checkHangUp() { tellDeparture() }
     if let watcher = unsafe watcher {
       switch watch {
       case .readable where mayRead: watcher.wakeReader(.ready)
@@ -257,7 +288,7 @@ package final class StreamSocket: TimerEntry {
   /// reset is looked into.
   private func checkHangUp() -> Bool {
     if peerFinished { return true }
-    guard mayRead else { return false }
+    guard mayRead, descriptor >= 0 else { return false }
     let result = pinfold_peek(descriptor)
     if wouldBlock(result) {
       mayRead = false

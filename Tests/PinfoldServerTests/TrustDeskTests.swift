@@ -20,6 +20,7 @@ import Testing
     let audit: AuditTrail
     let place: AuditPlace
     private let thread: LoopThread
+    let loop: EventLoop
 
     let learnt = Mutex<[UInt8]>([])
     let left = Atomic<Int>(100)
@@ -40,6 +41,7 @@ import Testing
         recount.count.add(1, ordering: .relaxed)
       }
       thread = try LoopThread(name: "desk", loop: loop)
+      self.loop = loop
       self.place = place
       self.cache = cache
       self.audit = audit
@@ -87,6 +89,34 @@ import Testing
     let audit = office.finish()
     #expect(audit.split(separator: "\n").count == 1)
     #expect(audit.contains(#""event":"trust","action":"first_use","host":"192.168.1.42:8443""#))
+  }
+
+  @Test("A tunnel whose client left waits for no disk; what was proven is learnt all the same") func leaves()
+    async throws
+  {
+    let device = try #require(Self.device)
+    let office = try Office()
+    let loop = try EventLoop()
+    let thread = try LoopThread(name: "tunnels", loop: loop)
+    defer { thread.stop() }
+    let isWaiting = Mutex(true)
+    // A disk that takes its time.
+    office.loop.execute { while isWaiting.withLock(\.self) { Thread.sleep(forTimeInterval: 0.01) } }
+    let (lesson, elapsed) = try await Task(executorPreference: loop) {
+      let (far, near) = try await SocketPair.make(loop)
+      let timer = LoopTimer(loop: loop, after: .milliseconds(50)) { far.close() }
+      let start = loop.now
+      let lesson = await office.desk.learn(
+        Self.pin(1), of: device, for: near, on: loop, until: loop.deadline(after: .seconds(20)))
+      timer.cancel()
+      return (lesson, loop.now.duration(since: start))
+    }.value
+    #expect(lesson == nil && elapsed < .seconds(5), "\(elapsed)")
+    #expect(office.desk.key(of: device) == nil)
+    isWaiting.withLock { $0 = false }
+    office.wait { office.desk.key(of: device) != nil }
+    #expect(office.desk.key(of: device)?.pin == Self.pin(1))
+    #expect(office.finish().contains(#""action":"first_use""#))
   }
 
   @Test("What another process pairs and forgets is seen within some seconds, and audited") func live() throws {

@@ -72,21 +72,8 @@ private final class House: @unchecked Sendable {  // Touched on its loop's threa
   init(_ loop: EventLoop) async throws {
     self.loop = loop
     talk = try Talk()
-    (client, nearClient) = try await Self.pair(loop)
-    (nearServer, server) = try await Self.pair(loop)
-  }
-
-  private final class Box { var socket: StreamSocket? }
-
-  private static func pair(_ loop: EventLoop) async throws -> (StreamSocket, StreamSocket) {
-    let box = Box()
-    let endpoint = Endpoint.tcp(SocketAddress(.v4(0x7f00_0001), port: 0))
-    let listener = try Listener(try ListeningSocket(endpoint), loop: loop) { box.socket = $0 }
-    defer { listener.close() }
-    let far = try await StreamSocket.connect(
-      to: listener.endpoint, loop: loop, deadline: loop.deadline(after: .seconds(10)))
-    while box.socket == nil { await loop.sleep(for: .milliseconds(1)) }
-    return (far, try #require(box.socket))
+    (client, nearClient) = try await SocketPair.make(loop)
+    (nearServer, server) = try await SocketPair.make(loop)
   }
 
   /// Watches, then relays; what the watch itself came to is the answer.

@@ -15,7 +15,7 @@ extension Inspection {
     let asked = worker.services.decide(decision.authority, user: user, current, isUse: false)
     guard let service = current.pinService(for: asked) else { return verdict }
     await worker.services.supply.refresh(
-      afterMismatchOf: decision.authority.host, service, on: worker.loop, until: deadline)
+      afterMismatchOf: decision.authority.host, service, for: client, on: worker.loop, until: deadline)
     return judgeWithRulesOfNow(evidence, method)
   }
 
@@ -30,7 +30,7 @@ extension Inspection {
     let verdict = asked.judgeFirstUse(evidence, method: method)
     guard verdict.allows else { return verdict }
     let lesson = await worker.services.trust.learn(
-      .publicKey(evidence.publicKey), of: asked.authority, on: worker.loop, until: deadline)
+      .publicKey(evidence.publicKey), of: asked.authority, for: client, on: worker.loop, until: deadline)
     switch lesson {
     case .known: return nil
     case .learnt:
@@ -40,6 +40,10 @@ extension Inspection {
       return learnt
     case .refused(let problem):
       return Verdict(.pinsUnavailable, method: method, detail: problem, leafKey: evidence.publicKey)
+    case nil where client.hasHungUp:
+      return Verdict(
+        .handshakeTimeout, method: method, detail: "the client went away before the verdict",
+        leafKey: evidence.publicKey)
     case nil:
       return Verdict(
         .pinsUnavailable, method: method, detail: "the trusted keys could not be looked up in time",

@@ -73,9 +73,11 @@ final class PinSupply: @unchecked Sendable {
     return state.withLock { $0.keeper.look(host, service, at: moment, isUse: isUse) }
   }
 
-  /// Has the pins of a host fetched that has none at hand, and waits for the end of it: `nil` when there are some now.
-  /// Tunnels to one host wait for one fetch.
-  func fetch(_ host: HostName, _ service: PinService, on loop: EventLoop) async -> PinFetchFailure? {
+  /// Has the pins of a host fetched that has none at hand, and waits for the end of it, or until the client leaves: `nil`
+  /// when there are some now. Tunnels to one host wait for one fetch, which goes on when one of them ends.
+  func fetch(
+    _ host: HostName, _ service: PinService, for client: StreamSocket, on loop: EventLoop
+  ) async -> PinFetchFailure? {
     let moment = moment
     let waiter = LoopWaiter<Void>(loop: loop)
     let demand: PinKeeper.Demand? = state.withLock { state in
@@ -91,7 +93,7 @@ final class PinSupply: @unchecked Sendable {
     case .fetch: begin(host, service, acceptsCache: true)
     case .join: break
     }
-    await wait(waiter, host, until: loop.deadline(after: Self.patience))
+    await wait(waiter, host, for: client, until: loop.deadline(after: Self.patience))
     let later = self.moment
     return state.withLock { state in
       if case .fresh = state.keeper.look(host, service, at: later, isUse: false) { return nil }
@@ -100,9 +102,10 @@ final class PinSupply: @unchecked Sendable {
   }
 
   /// Has the pins of a host fetched anew that did not match, unless that was done a moment ago, and waits for it. What
-  /// comes of it is for the caller to look up: pins, the same ones, or none.
+  /// comes of it is for the caller to look up: pins, the same ones, or none. A client that leaves ends the wait.
   func refresh(
-    afterMismatchOf host: HostName, _ service: PinService, on loop: EventLoop, until deadline: Deadline
+    afterMismatchOf host: HostName, _ service: PinService, for client: StreamSocket, on loop: EventLoop,
+    until deadline: Deadline
   ) async {
     let moment = moment
     let waiter = LoopWaiter<Void>(loop: loop)
@@ -113,11 +116,13 @@ final class PinSupply: @unchecked Sendable {
     }
     guard let demand else { return }
     if demand == .fetch { begin(host, service, acceptsCache: false) }
-    await wait(waiter, host, until: min(deadline, loop.deadline(after: Self.patience)))
+    await wait(waiter, host, for: client, until: min(deadline, loop.deadline(after: Self.patience)))
   }
 
-  private func wait(_ waiter: LoopWaiter<Void>, _ host: HostName, until deadline: Deadline) async {
-    _ = await waiter.wait(until: deadline)
+  private func wait(
+    _ waiter: LoopWaiter<Void>, _ host: HostName, for client: StreamSocket, until deadline: Deadline
+  ) async {
+    _ = await waiter.wait(until: deadline, for: client)
     state.withLock { $0.waiters[host]?[ObjectIdentifier(waiter)] = nil }
   }
 

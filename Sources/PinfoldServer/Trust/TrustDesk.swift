@@ -50,9 +50,10 @@ final class TrustDesk: @unchecked Sendable {
   func isDamaged(_ authority: Authority) -> Bool { book.isDamaged(authority) }
 
   /// Trusts the first key of a device, or says that another one was quicker; waits for the disk, on this loop. `nil` when
-  /// that took too long.
+  /// that took too long, or the client left; the key may be trusted from then on all the same.
   func learn(
-    _ pin: Pin, of authority: Authority, on loop: EventLoop, until deadline: Deadline
+    _ pin: Pin, of authority: Authority, for client: StreamSocket? = nil, on loop: EventLoop,
+    until deadline: Deadline
   ) async -> TrustBook.Lesson? {
     let waiter = LoopWaiter<TrustBook.Lesson>(loop: loop)
     self.loop.execute { [self] in
@@ -60,7 +61,7 @@ final class TrustDesk: @unchecked Sendable {
       tell(lesson, pin, authority)
       waiter.wake(lesson)
     }
-    return await waiter.wait(until: deadline)
+    return await waiter.wait(until: deadline, for: client)
   }
 
   /// Reads the cache anew, on the desk's own loop.

@@ -7,7 +7,8 @@ import PinfoldWire
 
 extension Tunnel {
   /// The decision for this tunnel. Where its pins come from a service and none are at hand, it waits until they were
-  /// fetched or could not be: the first tunnel to a host waits, all others find them in memory.
+  /// fetched or could not be: the first tunnel to a host waits, all others find them in memory. A client that leaves
+  /// meanwhile ends its own tunnel and nobody else's.
   ///
   /// Whoever is not served here, or asks for a port that is not opened, makes nobody fetch anything.
   @inline(__always)
@@ -31,11 +32,16 @@ extension Tunnel {
     } else {
       worker.shard.cache(.miss)
     }
-    let failure = await worker.services.supply.fetch(authority.host, service, on: worker.loop)
+    let failure = await worker.services.supply.fetch(authority.host, service, for: client, on: worker.loop)
     // What was in force when it began may be over.
     let supplied = worker.services.decide(authority, user: user, for: account.identity, rules)
     account.decision = supplied
-    if case .block = supplied.action { account.obstacle = failure.map { "\($0.step): \($0.description)" } }
+    if case .block = supplied.action {
+      if client.isCancelled { throw .draining }
+      account.obstacle =
+        client.hasHungUp
+        ? "the client went away before its pins were there" : failure.map { "\($0.step): \($0.description)" }
+    }
     try admit(supplied, rules)
     return supplied
   }

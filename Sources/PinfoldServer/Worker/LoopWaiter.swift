@@ -10,10 +10,13 @@ import PinfoldLoop
 
   init(loop: EventLoop) { self.loop = loop }
 
-  /// Waits for the value, at most until `deadline`; `nil` when it did not come in time. To be called once, on the loop.
-  func wait(until deadline: Deadline) async -> Value? {
+  /// Waits for the value, at most until `deadline`; `nil` when it did not come in time, or when the client for whom it
+  /// is waited left before, or its tunnel is being ended. To be called once, on the loop.
+  func wait(until deadline: Deadline, for client: StreamSocket? = nil) async -> Value? {
     loop.preconditionOnLoop()
     guard value == nil else { return value }
+    if let client, !client.watchDeparture({ [self] in resume() }) { return nil }
+    defer { client?.endWatch() }
     let timer = LoopTimer(loop: loop, after: deadline.duration(since: loop.now)) { [self] in resume() }
     defer { timer.cancel() }
     unsafe await withUnsafeContinuation { continuation in unsafe self.continuation = continuation }
