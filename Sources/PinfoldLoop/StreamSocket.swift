@@ -153,8 +153,10 @@ package final class StreamSocket: TimerEntry {
     if isCancelled { throw .cancelled }
     try register()
     if let other {
+      // Of a socket registered only now, epoll tells what there is to tell.
+      let isNew = unsafe other.registration == nil
       try other.register()
-      if other.checkHangUp() { throw .hungUp }
+      if !isNew, other.checkHangUp() { throw .hungUp }
       unsafe other.watcher = self
       other.watch = .hangUp
     }

@@ -46,7 +46,7 @@ package struct DecisionLine: Sendable {
   }
 
   /// `info` for what is as it should be, `warning` for every failed verification, let through or not.
-  package var level: Severity { verdict.reason.isSuccess ? .info : .warning }
+  package static func level(of verdict: Verdict) -> Severity { verdict.reason.isSuccess ? .info : .warning }
 
   /// The line as an event, whose message is `tunnel`.
   package var event: LogEvent {
@@ -71,7 +71,7 @@ package struct DecisionLine: Sendable {
     fields.append(.init("bytes_up", .unsigned(bytesUp)))
     fields.append(.init("bytes_down", .unsigned(bytesDown)))
     fields.append(.init("policy", .unsigned(policyVersion)))
-    return LogEvent(level, "tunnel", fields)
+    return LogEvent(Self.level(of: verdict), "tunnel", fields)
   }
 
   /// Microseconds are the last digit that means anything.

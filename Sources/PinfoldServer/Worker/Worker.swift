@@ -108,7 +108,8 @@ final class Worker: @unchecked Sendable {
     shard.tunnelEnded()
     guard !account.isSilent else { return }
     shard.relayed(up: account.up, down: account.down)
-    let line = account.line(at: loop.now)
-    if services.log.takes(line.level) { services.log.write(line.event) }
+    // A line that nobody will read is not made: its texts cost more than counting the tunnel.
+    guard services.log.takes(DecisionLine.level(of: account.verdict)) else { return }
+    services.log.write(account.line(at: loop.now).event)
   }
 }
