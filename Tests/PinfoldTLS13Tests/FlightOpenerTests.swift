@@ -115,6 +115,21 @@ import Testing
     #expect(second.reason == .keyNotProven)
   }
 
+  /// Guards: that a record whose tag is right is never taken for one of another handshake.
+  @Test("padding alone in the first record is malformed: the secret is the right one") func paddingFirst() throws {
+    let capture = try Capture.named("tls13-openssl-p256")
+    let hellos = try capture.hellos()
+    let seal = try RecordProtection(
+      try #require(hellos.suite), secret: try capture.secret("SERVER_HANDSHAKE_TRAFFIC_SECRET"))
+    let opener = try capture.opener(hellos)
+    let event = opener.receive(try #require(seal.seal(type: 0, content: [0, 0, 0])))
+    guard case .refused(let refusal) = event else {
+      Issue.record("not refused")
+      return
+    }
+    #expect(refusal.reason == .malformedHandshake && opener.hasOpened)
+  }
+
   @Test("a secret of a wrong length is an error, not an opener")
   func secretLength() throws {
     let capture = try Capture.named("tls13-curl-nginx")

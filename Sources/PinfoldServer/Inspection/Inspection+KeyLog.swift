@@ -66,7 +66,7 @@ extension Inspection {
         if found.reason != .keyNotProven || opener.hasOpened { refusal = found }
         return true
       }
-      if let refusal { throw Refusal(refusal, from: "upstream") }
+      if let refusal { throw Refusal(refusal, from: "upstream", method: .keyLog) }
       for opener in openers {
         if case .flight(let flight) = opener.receive([]) { return flight }
       }

@@ -19,8 +19,8 @@ struct Refusal: Error {
     self.verdict = verdict.allows ? Verdict(.internalError, method: verdict.method) : verdict
   }
 
-  init(_ refusal: HandshakeRefusal, from side: StaticString) {
-    self.init(refusal.reason, "\(refusal.detail) (\(side), offset \(refusal.offset))")
+  init(_ refusal: HandshakeRefusal, from side: StaticString, method: VerificationMethod = .none) {
+    self.init(refusal.reason, "\(refusal.detail) (\(side), offset \(refusal.offset))", method: method)
   }
 
   /// An error while bytes of the client were awaited.

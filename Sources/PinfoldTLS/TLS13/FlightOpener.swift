@@ -48,7 +48,7 @@ package final class FlightOpener {
   }
 
   /// Whether a record opened with the secret: then it belongs to this handshake.
-  package var hasOpened: Bool { !opened.isEmpty }
+  package var hasOpened: Bool { protection.hasWorked }
 
   /// Takes bytes and answers what all bytes so far amount to. Bytes behind the flight are none of its business.
   package func receive(_ bytes: some Collection<UInt8>) -> Event {
@@ -103,10 +103,11 @@ package final class FlightOpener {
 
   private func takeProtected(_ header: [UInt8], _ body: ArraySlice<UInt8>, at start: Int) {
     guard let record = protection.open(header: header, body: body) else {
-      // The first record tells whether the secret belongs to this handshake; later ones, whether somebody meddled.
-      return opened.isEmpty
-        ? refuse(.keyNotProven, start, "the flight does not open with this secret")
-        : refuse(.malformedHandshake, start, "a record does not open")
+      // The first record's tag tells whether the secret belongs to this handshake; everything else, whether somebody
+      // meddled, or sent padding alone or more than a record may hold.
+      return hasOpened
+        ? refuse(.malformedHandshake, start, "a record does not open")
+        : refuse(.keyNotProven, start, "the flight does not open with this secret")
     }
     switch record.type {
     case ContentType.handshake: break

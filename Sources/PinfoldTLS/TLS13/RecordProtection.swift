@@ -27,6 +27,9 @@ import COpenSSL
     unsafe self.cipher = cipher
   }
 
+  /// Whether a record was opened or sealed: its tag was right, whatever stood in it.
+  var hasWorked: Bool { sequence > 0 }
+
   /// Opens one record: `header` are its five bytes, `body` what follows. Answers the content without padding and its
   /// type; nil when the tag is wrong, when there is no content type, or when the content is too long.
   func open(header: [UInt8], body: ArraySlice<UInt8>) -> (type: UInt8, content: ArraySlice<UInt8>)? {

@@ -117,7 +117,7 @@ extension Handshakes {
         reason: "malformed_handshake", change: prefixed([22, 3, 3, 0, 0])),
       Row(
         testDescription: "a changed byte in the encrypted flight", capture: "tls13-curl-nginx",
-        reason: "malformed_handshake", passed: .serverHello
+        reason: "malformed_handshake", method: "key_log", passed: .serverHello
       ) { $0.server[700] ^= 1 },
       Row(
         testDescription: "a changed byte in the first encrypted record", capture: "tls13-curl-nginx",
@@ -125,11 +125,11 @@ extension Handshakes {
       ) { $0.server[127 + 6 + 5 + 3] ^= 1 },
       Row(
         testDescription: "a changed byte in the TLS 1.3 ServerHello, which the transcript covers",
-        capture: "tls13-curl-nginx", reason: "key_not_proven", passed: .serverHello
+        capture: "tls13-curl-nginx", reason: "key_not_proven", method: "key_log", passed: .serverHello
       ) { $0.server[20] ^= 1 },
       Row(
         testDescription: "a changed byte in the ClientHello, which the transcript covers", capture: "tls13-curl-nginx",
-        reason: "key_not_proven", passed: .serverHello
+        reason: "key_not_proven", method: "key_log", passed: .serverHello
           // The last byte of its padding.
       ) { $0.client[516] = 1 },
     ]

@@ -179,6 +179,11 @@ def sealed(records, whole, parts):
         return b"".join(records.seal(part, padding=200) for part in parts)
     if plan == "empty record":
         return records.seal(whole[:20]) + records.seal(b"") + records.seal(whole[20:])
+    if plan == "padding alone in front":
+        return records.seal(b"", kind=0, padding=20) + records.seal(whole)
+    if plan == "a record of more than may be":
+        # The content type makes it one byte more than RFC 8446 §5.4 allows.
+        return records.seal(whole, padding=2**14 + 1 - len(whole))
     if plan == "alert inside":
         return records.seal(whole[:20]) + records.seal(b"\1\x5a", kind=21) + records.seal(whole[20:])
     if plan == "data inside":
