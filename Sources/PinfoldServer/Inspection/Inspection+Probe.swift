@@ -49,7 +49,7 @@ extension Inspection {
     if let probedAhead { return probedAhead }
     let evidence = try await runProbe(hello, nil, twin: false)
     // The next try probes first. Nothing is lost by that: this probe's hello can be told from the app's anyway.
-    resumptionStalled = evidence == nil
+    openSSLStalled = evidence == nil
     return evidence
   }
 
@@ -61,6 +61,13 @@ extension Inspection {
       throw Refusal(.tls13Denied, "the rule demands TLS 1.2 or older and the upstream chose TLS 1.3")
     }
     let isResumed = hellos.server.selectedPSK != nil
+    // Once the client has the ServerHello, the lot cannot be drawn anew: as with a retry, first make sure that the probe
+    // is served too. It is needed when no line comes.
+    if !isResumed, worker.services.keyLog != nil, releasedDown == 0, let leg,
+      await !leg.isServed(patience: patience)
+    {
+      return nil
+    }
     if !isResumed, let keyLog = worker.services.keyLog,
       case .evidence(let evidence) = try await judgeByKeyLog(hellos, &reader, keyLog)
     {
@@ -90,10 +97,11 @@ extension Inspection {
   ) async throws(Refusal) -> Evidence? {
     let outcome: ProbeLeg.Outcome
     let kind: ProbeKind
+    let isShared = leg == nil && rules.configuration.tls.probeReuseSeconds > 0
     if let leg {
       kind = leg.kind
       outcome = await leg.outcome(patience: patience)
-    } else if rules.configuration.tls.probeReuseSeconds > 0 {
+    } else if isShared {
       kind = .openssl
       outcome = await reusableProbe(hello, seconds: rules.configuration.tls.probeReuseSeconds)
     } else {
@@ -104,17 +112,21 @@ extension Inspection {
       late.abandon()
     }
     probe = kind
+    // A shared one is counted where it is made: it is one probe for however many tunnels.
+    let shard = isShared ? nil : worker.shard
     switch outcome {
     case .stalled where releasedDown == 0:
+      // The next try probes first, as after a resumption.
+      if isShared { openSSLStalled = true }
       return nil
     case .stalled:
-      worker.shard.probe(kind, .failure)
+      shard?.probe(kind, .failure)
       throw Refusal(.probeFailed, "probe: the upstream serves one connection at a time", method: .probe)
     case .failed(let reason, let detail):
-      worker.shard.probe(kind, .failure)
+      shard?.probe(kind, .failure)
       throw Refusal(reason, detail, method: .probe)
     case .finished(let seen):
-      worker.shard.probe(kind, .success)
+      shard?.probe(kind, .success)
       if leg != nil, !leavesEarly { worker.upstreams.noteServesTwo(decision.authority) }
       return try judge(seen)
     }
@@ -180,12 +192,13 @@ extension Inspection {
   private func reusableProbe(_ hello: ClientHello, seconds: Int) async -> ProbeLeg.Outcome {
     let key = ProbeReuse.Key(
       address: address, authority: decision.authority, hello: hello, policyVersion: decision.policyVersion)
-    let inspection = SingleProbe(worker: worker, address: address, hello: hello, rules: rules)
+    let inspection = SingleProbe(
+      worker: worker, address: address, hello: hello, rules: rules, patience: patience)
     let outcome = await worker.probeReuse.outcome(for: key, now: worker.loop.now, seconds: seconds) {
       worker.loop.spawnProbe { await inspection.run() }
     }.value
     // A failure may be this moment's: the next tunnel tries again.
-    if case .failed = outcome { worker.probeReuse.forget(key) }
+    if case .finished = outcome {} else { worker.probeReuse.forget(key) }
     return outcome
   }
 }
@@ -196,8 +209,20 @@ private struct SingleProbe: Sendable {
   let address: SocketAddress
   let hello: ClientHello
   let rules: Rules
+  /// How long the upstream may say nothing at all.
+  let patience: Duration
 
   func run() async -> ProbeLeg.Outcome {
+    let outcome = await handshake()
+    switch outcome {
+    case .finished: worker.shard.probe(.openssl, .success)
+    case .failed: worker.shard.probe(.openssl, .failure)
+    case .stalled: break
+    }
+    return outcome
+  }
+
+  private func handshake() async -> ProbeLeg.Outcome {
     let deadline = worker.loop.deadline(after: .seconds(rules.configuration.limits.handshakeSeconds))
     let handshake: ProbeHandshake
     do {
@@ -209,7 +234,7 @@ private struct SingleProbe: Sendable {
       let socket = try await StreamSocket.connect(to: .tcp(address), loop: worker.loop, deadline: deadline)
       let leg = ProbeLeg(
         handshake, over: socket, loop: worker.loop, deadline: deadline, leavesEarly: true)
-      return await leg.outcome(patience: .seconds(rules.configuration.limits.handshakeSeconds))
+      return await leg.outcome(patience: patience)
     } catch {
       return .failed(.probeFailed, "probe: \(error.text)")
     }

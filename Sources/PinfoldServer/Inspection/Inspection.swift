@@ -45,8 +45,9 @@ struct Inspection {
   var moment: UInt64 = 0
   /// Whether the server went through a full TLS 1.3 handshake.
   var isFullTLS13 = false
-  /// Whether the upstream resumed a session and then did not serve the probe beside it.
-  var resumptionStalled = false
+  /// Whether a probe of OpenSSL's own, for a resumed session or to be used again, was not served beside the app's
+  /// connection.
+  var openSSLStalled = false
   /// Whether the upstream asked one connection of a pair for a second hello and never answered the other one.
   var retryStalled = false
   /// What a probe found that was made before the app's connection, since the upstream serves one at a time.
@@ -94,7 +95,7 @@ struct Inspection {
       upstream.close()
       leavesEarly = draws > Self.patientDraws && !worker.upstreams.servesTwo(decision.authority)
       // A twin cannot answer a retry before the app has, so here too a hello that needs none of the app's goes ahead.
-      if resumptionStalled || (leavesEarly && retryStalled), probedAhead == nil {
+      if openSSLStalled || (leavesEarly && retryStalled), probedAhead == nil {
         probedAhead = try await runProbe(hello, nil, twin: false)
       }
       try await redial()

@@ -107,12 +107,17 @@ import PinfoldWire
     return await work.value
   }
 
+  /// Whether the upstream serves this connection beside the app's: waits `patience` for its first word.
+  func isServed(patience: Duration) async -> Bool {
+    loop.preconditionOnLoop()
+    await listen(for: patience) { self.hasHeard || self.isOver }
+    return hasHeard || isOver
+  }
+
   /// Waits until it is clear what the upstream wants here, when it wants a second hello on the app's connection:
   /// `patience` for its first word, and the handshake's deadline for the rest.
   func standing(patience: Duration) async -> Standing {
-    loop.preconditionOnLoop()
-    await listen(for: patience) { self.hasHeard || self.isOver }
-    guard hasHeard || isOver else { return .silent }
+    guard await isServed(patience: patience) else { return .silent }
     if case .twin = handshake {
       await listen(for: deadline.duration(since: loop.now)) { self.hasRetried || self.isOver }
     }

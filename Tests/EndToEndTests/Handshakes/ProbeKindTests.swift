@@ -57,6 +57,29 @@ extension Handshakes {
       }
     }
 
+    /// Guards: that nothing is passed to the app for a key log, and no outcome is kept, before it is known that the probe
+    /// is served as well.
+    @Test(
+      "An upstream that serves one connection at a time can be probed where a key log waits for a line, and for reuse",
+      arguments: [true, false])
+    func oneAtATime(hasKeyLog: Bool) throws {
+      let certificates = try Certificates.shared()
+      let server = try Servers.openssl(certificates.ecdsa, ["-tls1_3"])
+      let settings = try Settings.pinned(certificates.ecdsa.pin, port: server.port).with {
+        $0.limits["handshake_seconds"] = 20
+        if hasKeyLog { $0.keyLog = "keys" } else { $0.probeReuse = 60 }
+      }
+      let pinfold = try Pinfold(settings)
+      for _ in 0..<4 {
+        let fetched = try Client.curl.fetch(proxy: pinfold.port)
+        #expect(fetched.succeeded, "\(fetched) \(pinfold.child.errors)")
+      }
+      #expect(try pinfold.reasons(4) == Array(repeating: "pin_match", count: 4))
+      let kind = hasKeyLog ? #"kind="twin""# : #"kind="openssl""#
+      // A probe that is used again was made once.
+      #expect(try pinfold.metrics().sum("pinfold_probe_total", kind, #"result="success""#) == (hasKeyLog ? 4 : 1))
+    }
+
     @Test("A twin that is shown a key without its pin vouches for nothing") func mismatch() throws {
       let certificates = try Certificates.shared()
       let server = try Servers.nginx(certificates.ecdsa, protocols: "TLSv1.3")

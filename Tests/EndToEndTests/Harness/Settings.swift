@@ -23,6 +23,8 @@ struct Settings: Sendable {
   var tls13 = "probe"
   var resumption = "probe"
   var pskDeclined = "probe"
+  /// `tls.probe_reuse_seconds`.
+  var probeReuse = 0
   /// Where apps log their secrets, relative to the configuration.
   var keyLog: String?
   /// Members of `limits`, over short time-outs that keep a broken test short.
@@ -99,7 +101,7 @@ struct Settings: Sendable {
                   builtin_pins: { \(builtinPins) }, \(policyKeys) },
         pin_services: [\(services.joined(separator: ", "))],
         tls: { tls13: "\(tls13)", resumption: "\(resumption)", psk_declined: "\(pskDeclined)",
-               ca_file: \(Self.optional(rootFile)), key_log: \(Self.optional(keyLog)) },
+               probe_reuse_seconds: \(probeReuse), ca_file: \(Self.optional(rootFile)), key_log: \(Self.optional(keyLog)) },
         destinations: { resolve: { \(addresses) }, ports: [\(Self.list(ports))], allow: [\(Self.list(allow))] },
         access: { clients: [\(Self.list(clients))], credentials_file: \(Self.optional(credentials)) },
         limits: { \(limits) }, audit: { \(audit) }, instance: { \(instance) },
