@@ -41,7 +41,7 @@ extension PinFetchResult {
       case .malformed, .duplicateMember, .otherHost, .badDomain, .pins: self = .malformed
       }
     case .fault(.rollback): self = .expired
-    case .fault(.busy): self = .timeout
+    case .fault(.busy), .fault(.crowded): self = .timeout
     }
   }
 }

@@ -7,15 +7,10 @@ import Synchronization
 
 /// One host's turn, from the cache over the service to whoever waits. On the supply loop.
 extension PinSupply {
-  /// Fetches, or finds in the cache, what the errand is for.
+  /// Fetches what the errand is for, unless a neighbour's record turned up that serves it.
   func run(_ errand: Errand) async {
     defer { land(errand.host) }
-    // Whoever waited for this one is gone.
-    guard Deadline.now.duration(since: errand.began) < PinFetcher.duration else {
-      return fail(errand, PinFetchFailure(.busy, at: errand.service.label))
-    }
-    load(errand)
-    if errand.acceptsCache, case .fresh = look(errand.host, errand.service, isUse: false) { return }
+    if errand.isForTunnel, isFresh(errand) { return }
     let result = await PinFetcher(transport: client).fetch(
       errand.host, errand.service, now: { (rules.current.now, .now) },
       objection: { record in state.withLock { $0.keeper.objection(to: record, for: errand.host, errand.service) } },
@@ -26,8 +21,12 @@ extension PinSupply {
     }
   }
 
+  func isFresh(_ errand: Errand) -> Bool {
+    if case .fresh = look(errand.host, errand.service, isUse: false) { true } else { false }
+  }
+
   /// Takes from the cache what memory does not have: records, or at least how new they were.
-  private func load(_ errand: Errand) {
+  func load(_ errand: Errand) {
     for pattern in PinKeeper.patterns(for: errand.host) {
       guard !state.withLock({ $0.keeper.knows(pattern) }), let cached = records.read(pattern) else { continue }
       let moment = moment
@@ -81,12 +80,12 @@ extension PinSupply {
   }
 
   /// Ends a host's turn and wakes whoever waited for it.
-  private func land(_ host: HostName) {
-    let waiters = state.withLock { state in
+  func land(_ host: HostName) {
+    let waiting = state.withLock { state in
       state.keeper.drop(host)
-      return state.waiters.removeValue(forKey: host)
+      return state.waiting.removeValue(forKey: host)
     }
-    for waiter in (waiters ?? [:]).values { waiter.wake(()) }
+    for tunnel in (waiting ?? [:]).values { tunnel.waiter.wake(()) }
   }
 
   private func note(_ url: HTTPURL, _ attempt: PinFetcher.Attempt) {

@@ -8,30 +8,37 @@ import Synchronization
 
 /// Pins from services, for all workers: asked from memory at once, fetched on a thread of its own.
 ///
-/// `@unchecked Sendable`: `client`, `active`, `queue` and `timer` are touched on the supply loop's thread only, which
+/// `@unchecked Sendable`: `client`, `running`, `queue` and `timer` are touched on the supply loop's thread only, which
 /// every door checks; everything else is immutable or behind a mutex.
 final class PinSupply: @unchecked Sendable {
   /// How often is looked for records near their end.
   private static let step = Duration.seconds(1)
-  /// Fetches at a time; what comes beyond them waits for its turn.
+  /// Fetches at a time, of which one client has no more than it leaves free; what comes beyond them waits for its turn.
   private static let fetchLimit = 32
   /// A waiting tunnel gives up when a fetch that began with it must be over.
   private static let patience = PinFetcher.duration + .seconds(1)
 
   struct State {
     var keeper = PinKeeper()
-    var waiters: [HostName: [ObjectIdentifier: LoopWaiter<Void>]] = [:]
+    var waiting: [HostName: [ObjectIdentifier: Waiting]] = [:]
     /// How the last try at each URL's origin ended.
     var tries: [String: PinServiceTry] = [:]
+  }
+
+  /// A tunnel that waits for the end of a host's turn.
+  struct Waiting: Sendable {
+    let waiter: LoopWaiter<Void>
+    /// On whose account the turn may be; `nil`: on nobody's, after a mismatch.
+    let client: ClientIdentity?
   }
 
   /// One host's turn.
   struct Errand {
     let host: HostName
     let service: PinService
-    /// Whether a fresh record of the cache ends it.
-    let acceptsCache: Bool
-    let began: Deadline
+    /// Whether it is for tunnels that have no pins: a fresh record of the cache ends it, and so does the last of them that
+    /// leaves before its turn came. Else pins are to be fetched anew.
+    let isForTunnel: Bool
   }
 
   let state = Mutex(State())
@@ -43,8 +50,9 @@ final class PinSupply: @unchecked Sendable {
   let client: HTTPClient
   /// Where fetches run.
   let loop: EventLoop
-  private var active = 0
-  private var queue: [Errand] = []
+  var running = FairPlaces<HostName>(limit: fetchLimit)
+  /// What waits for its turn.
+  var queue: [Errand] = []
   private var timer: LoopTimer?
 
   /// A supply whose fetches run on `loop`, which has to be the calling thread's still. Cache writes run on `diskLoop`.
@@ -74,24 +82,25 @@ final class PinSupply: @unchecked Sendable {
   }
 
   /// Has the pins of a host fetched that has none at hand, and waits for the end of it, or until the client leaves: `nil`
-  /// when there are some now. Tunnels to one host wait for one fetch, which goes on when one of them ends.
+  /// when there are some now. Tunnels to one host wait for one fetch, which goes on when one of them ends. `identity`: who
+  /// the client is, so that it does not take everybody's turn.
   func fetch(
-    _ host: HostName, _ service: PinService, for client: StreamSocket, on loop: EventLoop
+    _ host: HostName, _ service: PinService, for client: StreamSocket, _ identity: ClientIdentity, on loop: EventLoop
   ) async -> PinFetchFailure? {
     let moment = moment
     let waiter = LoopWaiter<Void>(loop: loop)
     let demand: PinKeeper.Demand? = state.withLock { state in
       if case .fresh = state.keeper.look(host, service, at: moment) { return nil }
-      let demand = state.keeper.demand(host, service, at: moment)
+      let demand = state.keeper.demand(host, service, for: identity, at: moment)
       if case .failed = demand { return demand }
-      state.waiters[host, default: [:]][ObjectIdentifier(waiter)] = waiter
+      state.waiting[host, default: [:]][ObjectIdentifier(waiter)] = Waiting(waiter: waiter, client: identity)
       return demand
     }
     switch demand {
     case nil: return nil
     case .failed(let failure): return failure
-    case .fetch: begin(host, service, acceptsCache: true)
-    case .join: break
+    case .fetch: begin(host, service, isForTunnel: true)
+    case .join: self.loop.execute { [self] in reconsider(host) }
     }
     await wait(waiter, host, for: client, until: loop.deadline(after: Self.patience))
     let later = self.moment
@@ -111,11 +120,13 @@ final class PinSupply: @unchecked Sendable {
     let waiter = LoopWaiter<Void>(loop: loop)
     let demand: PinKeeper.Demand? = state.withLock { state in
       let demand = state.keeper.demand(afterMismatchOf: host, at: moment)
-      if demand != nil { state.waiters[host, default: [:]][ObjectIdentifier(waiter)] = waiter }
+      if demand != nil {
+        state.waiting[host, default: [:]][ObjectIdentifier(waiter)] = Waiting(waiter: waiter, client: nil)
+      }
       return demand
     }
     guard let demand else { return }
-    if demand == .fetch { begin(host, service, acceptsCache: false) }
+    if demand == .fetch { begin(host, service, isForTunnel: false) }
     await wait(waiter, host, for: client, until: min(deadline, loop.deadline(after: Self.patience)))
   }
 
@@ -123,12 +134,12 @@ final class PinSupply: @unchecked Sendable {
     _ waiter: LoopWaiter<Void>, _ host: HostName, for client: StreamSocket, until deadline: Deadline
   ) async {
     _ = await waiter.wait(until: deadline, for: client)
-    state.withLock { $0.waiters[host]?[ObjectIdentifier(waiter)] = nil }
+    state.withLock { $0.waiting[host]?[ObjectIdentifier(waiter)] = nil }
   }
 
-  private func begin(_ host: HostName, _ service: PinService, acceptsCache: Bool) {
-    let errand = Errand(host: host, service: service, acceptsCache: acceptsCache, began: .now)
-    loop.execute { [self] in start(errand) }
+  private func begin(_ host: HostName, _ service: PinService, isForTunnel: Bool) {
+    let errand = Errand(host: host, service: service, isForTunnel: isForTunnel)
+    loop.execute { [self] in arrive(errand) }
   }
 
   /// Keeps in the cache what was not written yet. To be called once, when the loops' threads have ended.
@@ -139,26 +150,15 @@ final class PinSupply: @unchecked Sendable {
   private func refreshDue() {
     loop.preconditionOnLoop()
     let moment = moment
-    let room = Self.fetchLimit - active - queue.count
+    let room = roomForRefreshes
     guard room > 0 else { return }
     let services = rules.current.pinServices
     for host in state.withLock({ $0.keeper.due(at: moment, atMost: room) }) {
       if let service = services.service(for: host) {
-        start(Errand(host: host, service: service, acceptsCache: false, began: .now))
+        arrive(Errand(host: host, service: service, isForTunnel: false))
       } else {
         state.withLock { $0.keeper.drop(host) }
       }
-    }
-  }
-
-  private func start(_ errand: Errand) {
-    loop.preconditionOnLoop()
-    guard active < Self.fetchLimit else { return queue.append(errand) }
-    active += 1
-    loop.spawn { [self] in
-      await run(errand)
-      active -= 1
-      if !queue.isEmpty { start(queue.removeFirst()) }
     }
   }
 }

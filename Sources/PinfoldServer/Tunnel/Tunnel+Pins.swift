@@ -32,7 +32,8 @@ extension Tunnel {
     } else {
       worker.shard.cache(.miss)
     }
-    let failure = await worker.services.supply.fetch(authority.host, service, for: client, on: worker.loop)
+    let failure = await worker.services.supply.fetch(
+      authority.host, service, for: client, account.identity, on: worker.loop)
     // What was in force when it began may be over.
     let supplied = worker.services.decide(authority, user: user, for: account.identity, rules)
     account.decision = supplied

@@ -11,6 +11,8 @@ package enum PinFetchFault: Error, Hashable, Sendable {
   case rollback(created: Timestamp, highest: Timestamp)
   /// Too many hosts are being asked for at the same time.
   case busy
+  /// This client asks for too many hosts at the same time.
+  case crowded
 
   /// The step that failed: a word for logs and tests.
   package var step: String {
@@ -20,7 +22,7 @@ package enum PinFetchFault: Error, Hashable, Sendable {
     case .fetch(let error): error.step.rawValue
     case .record(let error): error.step
     case .rollback: "rollback"
-    case .busy: "busy"
+    case .busy, .crowded: "busy"
     }
   }
 
@@ -32,6 +34,7 @@ package enum PinFetchFault: Error, Hashable, Sendable {
     case .rollback(let created, let highest):
       "made at \(created.text), but one of \(highest.text) was accepted before; an older one never comes back"
     case .busy: "too many hosts are being asked for"
+    case .crowded: "too many hosts are being asked for by this client"
     }
   }
 }

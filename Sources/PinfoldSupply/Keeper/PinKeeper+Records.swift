@@ -31,7 +31,7 @@ extension PinKeeper {
   package mutating func store(
     _ held: HeldPins, for host: HostName, _ service: PinService, at moment: PinMoment, jitter: Double
   ) -> Stored? {
-    flights.remove(host)
+    flights.giveBack(host)
     failures[host] = nil
     let domain = held.record.domain
     guard objection(to: held.record, for: host, service) == nil else { return nil }

@@ -21,16 +21,16 @@ extension PinKeeper {
   package mutating func due(at moment: PinMoment, atMost count: Int) -> [HostName] {
     var hosts: [HostName] = []
     for (pattern, entry) in entries where entry.isUsed && entry.refreshAt <= moment.wall {
-      guard hosts.count < count, flights.count < limits.flights else { break }
+      guard hosts.count < count, flights.admits(nil) else { break }
       guard let held = entry.held, held.isFresh(at: moment.wall), !flights.contains(entry.lastHost) else { continue }
       let left = held.record.freshUntil.seconds - moment.wall.seconds
       entries[pattern]?.refreshAt = Timestamp(seconds: moment.wall.seconds + max(Self.retrySeconds, left / 8))
-      flights.insert(entry.lastHost)
+      flights.take(entry.lastHost, for: nil)
       hosts.append(entry.lastHost)
     }
     return hosts
   }
 
   /// A host that was due is of no service any more.
-  package mutating func drop(_ host: HostName) { flights.remove(host) }
+  package mutating func drop(_ host: HostName) { flights.giveBack(host) }
 }

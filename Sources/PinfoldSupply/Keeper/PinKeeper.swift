@@ -69,13 +69,16 @@ package struct PinKeeper: Sendable {
   let limits: Limits
   var entries: [HostPattern: Entry] = [:]
   var failures: [HostName: (failure: PinFetchFailure, until: UInt64)] = [:]
-  var flights: Set<HostName> = []
+  var flights: FairPlaces<HostName>
   var mismatches: [HostName: UInt64] = [:]
   var byteCount = 0
   var tick: UInt64 = 0
 
   /// A keeper that knows nothing yet.
-  package init(limits: Limits = Limits()) { self.limits = limits }
+  package init(limits: Limits = Limits()) {
+    self.limits = limits
+    flights = FairPlaces(limit: limits.flights)
+  }
 
   /// Records at hand, stale ones included.
   package var count: Int { entries.values.count { $0.held != nil } }
@@ -140,15 +143,20 @@ package struct PinKeeper: Sendable {
 
   // MARK: Fetching
 
-  /// What to do for a tunnel to a host without pins at hand.
-  package mutating func demand(_ host: HostName, _ service: PinService, at moment: PinMoment) -> Demand {
+  /// What to do for a tunnel to a host without pins at hand. `client`: whose tunnel; one client has no more hosts in
+  /// flight than it leaves room for.
+  package mutating func demand(
+    _ host: HostName, _ service: PinService, for client: ClientIdentity? = nil, at moment: PinMoment
+  ) -> Demand {
     if flights.contains(host) { return .join }
     if let (failure, until) = failures[host] {
       if moment.steady < until { return .failed(failure) }
       failures[host] = nil
     }
-    guard flights.count < limits.flights else { return .failed(PinFetchFailure(.busy, at: service.label)) }
-    flights.insert(host)
+    guard flights.admits(client) else {
+      return .failed(PinFetchFailure(flights.free > 0 ? .crowded : .busy, at: service.label))
+    }
+    flights.take(host, for: client)
     return .fetch
   }
 
@@ -157,19 +165,19 @@ package struct PinKeeper: Sendable {
   package mutating func demand(afterMismatchOf host: HostName, at moment: PinMoment) -> Demand? {
     if flights.contains(host) { return .join }
     if let last = mismatches[host], moment.steady < last &+ limits.mismatchNanoseconds { return nil }
-    guard flights.count < limits.flights else { return nil }
+    guard flights.admits(nil) else { return nil }
     if mismatches.count >= limits.records {
       mismatches = mismatches.filter { moment.steady < $0.value &+ limits.mismatchNanoseconds }
       guard mismatches.count < limits.records else { return nil }
     }
     mismatches[host] = moment.steady
-    flights.insert(host)
+    flights.take(host, for: nil)
     return .fetch
   }
 
   /// A fetch for the host failed. Pins at hand stay as they are.
   package mutating func fail(_ host: HostName, _ failure: PinFetchFailure, at moment: PinMoment) {
-    flights.remove(host)
+    flights.giveBack(host)
     if failures.count >= limits.failures {
       failures = failures.filter { moment.steady < $0.value.until }
       if failures.count >= limits.failures { failures.removeAll() }

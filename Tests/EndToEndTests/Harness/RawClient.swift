@@ -4,8 +4,10 @@ struct RawClient: Sendable {
 
   init(socket: Socket) { self.socket = socket }
 
-  init(to port: UInt16) throws {
-    guard let socket = try Socket.connect(to: port) else { throw HarnessError("nobody listens on \(port)") }
+  init(to port: UInt16, from source: UInt8 = 1) throws {
+    guard let socket = try Socket.connect(to: port, from: source) else {
+      throw HarnessError("nobody listens on \(port)")
+    }
     self.socket = socket
   }
 

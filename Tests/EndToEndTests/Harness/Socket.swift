@@ -36,11 +36,21 @@ final class Socket: Sendable {
     unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &time, length)
   }
 
-  /// Connects; `nil` when nobody listens.
-  static func connect(to port: UInt16, timeout: Double = 10) throws -> Socket? {
+  /// Connects; `nil` when nobody listens. `source` is the last number of the own address, 127.0.0.…
+  static func connect(to port: UInt16, from source: UInt8 = 1, timeout: Double = 10) throws -> Socket? {
     let socket = try make()
     socket.setTimeout(seconds: timeout)
     socket.set(TCP_NODELAY, level: Int32(IPPROTO_TCP), 1)
+    if source != 1 {
+      var own = loopback(0)
+      own.sin_addr.s_addr = (UInt32(0x7f00_0000) | UInt32(source)).bigEndian
+      let bound = unsafe withUnsafePointer(to: &own) { pointer in
+        unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          unsafe bind(socket.descriptor, $0, addressLength)
+        }
+      }
+      guard bound == 0 else { throw HarnessError("bind to 127.0.0.\(source): error \(errno)") }
+    }
     var address = loopback(port)
     let result = unsafe withUnsafePointer(to: &address) { pointer in
       unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {

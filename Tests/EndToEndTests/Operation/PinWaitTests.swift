@@ -59,6 +59,51 @@ extension Operation {
       #expect(service.asked.count == 1)
     }
 
+    /// Guards: one client that asks for hosts nobody knows, each of which a silent service holds for ten seconds, until
+    /// no other client gets pins for anything.
+    @Test("A client that floods the service with unknown hosts keeps no other from its pins") func flood() throws {
+      let certificates = try Certificates.shared()
+      let server = try Servers.nginx(certificates.ecdsa)
+      let signer = try RecordSigner()
+      let service = try PinService { host in
+        guard !host.hasPrefix("unknown"), let record = try? signer.record(certificates.ecdsa.pin, domain: host) else {
+          return .silence
+        }
+        return .body(record)
+      }
+      let settings = try Settings.supplied(service.section(signer), port: server.port).with {
+        $0.resolve["www.pinfold.test:443"] = server.port
+        $0.limits["tunnels"] = 2000
+      }
+      let pinfold = try Pinfold(settings)
+      // The last ones are hosts that others want: they wait behind the flood, or join it.
+      let hosts = (0..<60).map { "unknown\($0)" } + ["www", "api"]
+      let flood = try hosts.map { name in
+        let client = try RawClient(to: pinfold.port, from: 2)
+        client.send(RawClient.head("\(name).pinfold.test:443"))
+        return client
+      }
+      try Wait.untilTrue("the flood") { try active(pinfold) == Double(flood.count) && service.asked.count >= 16 }
+      Thread.sleep(forTimeInterval: 0.3)
+      #expect(service.asked.count == 16)
+      let start = ContinuousClock.now
+      for url in ["https://api.pinfold.test/", "https://www.pinfold.test/"] {
+        #expect(try Client.curl.fetch(url, proxy: pinfold.port).succeeded)
+      }
+      #expect(ContinuousClock.now - start < .seconds(5))
+      #expect(service.asked.suffix(2) == ["api.pinfold.test", "www.pinfold.test"])
+      // Those who flood are answered too, within their time.
+      for client in flood.suffix(2) {
+        #expect(ProxyReply(try client.receive(atLeast: 12)).statusLine.contains(" 200"))
+      }
+      // Nobody waits any more: what had not its turn is not asked for.
+      for client in flood { client.socket.shutDown() }
+      try Wait.untilTrue("no tunnel", seconds: 5) { try active(pinfold) == 0 }
+      Thread.sleep(forTimeInterval: 11)
+      #expect(service.asked.count == 18, "\(service.asked.count)")
+      #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
+    }
+
     @Test("What a client sends while it waits is neither lost nor taken for its leaving") func early() throws {
       let certificates = try Certificates.shared()
       let server = try Servers.openssl(certificates.ecdsa, ["-tls1_2"])

@@ -215,6 +215,32 @@ import Testing
     #expect(keeper.demand(afterMismatchOf: try KeeperFixture.host("h99.example.com"), at: fixture.moment()) == nil)
   }
 
+  /// Would catch one client that has hosts looked up until nobody else's can be.
+  @Test("One client has no more hosts in flight than it leaves room for, and may always join") func fairness() throws {
+    let fixture = try KeeperFixture()
+    var limits = PinKeeper.Limits()
+    limits.flights = 8
+    var keeper = PinKeeper(limits: limits)
+    func demand(_ name: String, _ client: ClientIdentity?) throws -> PinKeeper.Demand {
+      keeper.demand(try KeeperFixture.host("\(name).example.com"), fixture.service, for: client, at: fixture.moment())
+    }
+    let (one, other) = (ClientIdentity.address(.v4(0x7f00_0001)), ClientIdentity.address(.v4(0x7f00_0002)))
+    let crowded = PinKeeper.Demand.failed(PinFetchFailure(.crowded, at: fixture.service.label))
+    #expect(try (0..<6).map { try demand("a\($0)", one) } == [.fetch, .fetch, .fetch, .fetch, crowded, crowded])
+    #expect(try demand("a0", one) == .join && demand("a0", other) == .join)
+    #expect(try (0..<3).map { try demand("b\($0)", other) } == [.fetch, .fetch, crowded])
+    // What Pinfold does of its own accord needs no more than room.
+    #expect(keeper.demand(afterMismatchOf: try KeeperFixture.host("c.example.com"), at: fixture.moment()) == .fetch)
+    // Each way out of flight gives the place back.
+    keeper.fail(try KeeperFixture.host("a0.example.com"), failure, at: fixture.moment())
+    keeper.drop(try KeeperFixture.host("a1.example.com"))
+    try keeper.take(
+      fixture.held("a2.example.com", for: "a2.example.com"), "a2.example.com", fixture.service, fixture.moment())
+    #expect(try demand("a4", one) == .fetch)
+    #expect(crowded != .failed(PinFetchFailure(.busy, at: fixture.service.label)))
+    #expect(PinFetchFault.crowded.step == "busy" && PinFetchFault.crowded.text.contains("by this client"))
+  }
+
   @Test("Large records are bounded by their bytes") func byteBound() throws {
     let fixture = try KeeperFixture()
     var limits = PinKeeper.Limits()
