@@ -86,5 +86,27 @@ extension Operation {
       #expect(wanted.count >= 5)
       for library in wanted { #expect(image.contains(library), "\(library)") }
     }
+
+    private static let isBookworm =
+      (try? String(contentsOfFile: "/etc/os-release", encoding: .utf8))?.contains("VERSION_CODENAME=bookworm") ?? false
+
+    /// Guards: a library that the binary gained and the image did not, which shows only where the image runs.
+    @Test("The image has the package of every library that the binary is linked with", .enabled(if: isBookworm))
+    func linkedLibraries() throws {
+      let image = try #require(try text("docker/Dockerfile").split(separator: "FROM debian:bookworm-slim").last)
+      // What every Debian has because its apt needs it.
+      let packages = Set(image.split(whereSeparator: \.isWhitespace) + ["libc6", "libgcc-s1", "libstdc++6"])
+      let libraries = try Command.output(["readelf", "-d", Pinfold.binary]).matches(of: /\(NEEDED\).*\[(.+)\]/)
+        .map { String($0.1) }
+        // Swift's own have no version in their names; the image has them in the binary.
+        .filter { !$0.hasSuffix(".so") }
+      #expect(libraries.count >= 10)
+      for library in libraries {
+        let owners = try Command.output(["dpkg", "-S", "*/\(library)"]).split(separator: "\n").map {
+          $0.prefix { $0 != ":" }
+        }
+        #expect(owners.contains { packages.contains($0) }, "\(library) is in \(owners)")
+      }
+    }
   }
 }
