@@ -30,7 +30,7 @@ package final class HTTPClient {
   /// - Throws: `HTTPFetchError`, which names the step. A body that ends early, or whose TLS connection ends without its
   ///   close_notify before a length was reached, is `truncated`; without TLS, a body without a length ends with its
   ///   connection, and nobody can tell whether it is whole. What a server sends only when asked to is not understood:
-  ///   interim replies and chunk extensions.
+  ///   chunk extensions, and interim replies, behind which the reply itself may or may not be found.
   package func get(
     _ url: HTTPURL, fields: [(name: String, value: String)] = [], limit: Int, deadline: Deadline,
     security: (any TLSSessionSource)? = nil

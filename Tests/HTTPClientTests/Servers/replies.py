@@ -41,6 +41,11 @@ def reply(path, request, connection):
         send(head("302 Found", "Location: /whole", "Content-Length: 0"))
     elif path == "/hints":
         send(head("100 Continue") + head("200 OK", length) + BODY)
+    elif path == "/hints-apart":
+        send(head("100 Continue"))
+        time.sleep(0.2)
+        send(head("200 OK", length) + BODY)
+        time.sleep(0.2)
     elif path == "/chunked":
         send(head("200 OK", "Transfer-Encoding: chunked"))
         for start in range(0, len(BODY), 30):
