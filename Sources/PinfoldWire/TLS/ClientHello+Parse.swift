@@ -1,13 +1,13 @@
 import PinfoldModel
 
 extension ClientHello {
-  /// Reads a whole ClientHello message, header included. Offsets of errors count from the first byte of `message`.
+  /// Reads `message` into the fields. Offsets of errors count from its first byte.
   ///
   /// Refused as malformed: duplicate extensions, trailing bytes at any level, lists of odd length, a session id over
   /// 32 bytes, no null compression, more than one server name, a pre_shared_key that is not the last extension. SSL 3.0
   /// is `not_tls`.
-  init(message: [UInt8]) throws(WireError) {
-    self.message = message
+  func read() throws(WireError) {
+    let message = message
     var reader = ByteReader(message.span)
     _ = try reader.skip(4)
     legacyVersion = try reader.u16()
@@ -35,7 +35,7 @@ extension ClientHello {
   }
 
   /// Reads the content of one extension, if its content matters here.
-  private mutating func read(_ one: TLSExtension, in message: [UInt8]) throws(WireError) {
+  private func read(_ one: TLSExtension, in message: [UInt8]) throws(WireError) {
     let bytes = message.span.extracting(one.content)
     var reader = ByteReader(bytes, at: one.content.lowerBound)
     switch one.type {
@@ -114,7 +114,7 @@ extension ClientHello {
 
   /// RFC 8446 §4.2.11: identities, then as many binders of at least 32 bytes.
   @_lifetime(reader: copy reader)
-  private mutating func readPreSharedKeys(_ reader: inout ByteReader) throws(WireError) {
+  private func readPreSharedKeys(_ reader: inout ByteReader) throws(WireError) {
     var identities = try reader.nested(width: 2, atLeast: 7)
     while !identities.isAtEnd {
       pskIdentities.append(try identities.vector(width: 2, atLeast: 1))

@@ -2,7 +2,11 @@
 ///
 /// Ranges count from the first byte of `message`, which is the handshake header. Everything here was said by the client
 /// and nothing of it is proven.
-package struct ClientHello: Sendable {
+///
+/// A class, since it goes through many hands: a copy of so many lists costs a reference count for each.
+///
+/// `@unchecked Sendable`: only its reader changes it, before it hands it out.
+package final class ClientHello: @unchecked Sendable {  // Complete when it is handed out, see above.
   /// A key share: its group and where the key lies in `message`.
   package struct KeyShare: Equatable, Sendable {
     /// The named group.
@@ -72,4 +76,10 @@ package struct ClientHello: Sendable {
   package internal(set) var alpnRange: Range<Int>?
   /// Whether an outer encrypted_client_hello is there, real or GREASE: they cannot be told apart.
   package internal(set) var hasEncryptedClientHello = false
+
+  /// Reads a whole ClientHello message, header included. Offsets of errors count from the first byte of `message`.
+  init(message: [UInt8]) throws(WireError) {
+    self.message = message
+    try read()
+  }
 }

@@ -133,7 +133,7 @@ package struct ClientHelloReader: Sendable {
       let offset = stream.streamOffset(ofMessageByte: range.upperBound)
       throw .malformed("bytes lie behind the hello in its record", at: offset)
     }
-    var parsed: ClientHello
+    let parsed: ClientHello
     do throws(WireError) {
       parsed = try ClientHello(message: stream.handshake)
     } catch {
