@@ -34,7 +34,7 @@ extension Inspection {
     let limit = decision.tls13 == .keyLog ? deadline : min(deadline, patient)
     var hasFailed = false
     while true {
-      let secrets = await keyLog.secrets(for: hellos.first.random, on: worker.loop, until: limit)
+      let secrets = await keyLog.secrets(for: hellos.first.random, of: client, on: worker.loop, until: limit)
       guard !secrets.isEmpty else { break }
       if let flight = try await openFlight(hellos, &reader, secrets) { return try judge(flight) }
       hasFailed = true

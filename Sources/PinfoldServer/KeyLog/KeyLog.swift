@@ -36,9 +36,11 @@ final class KeyLog: Sendable {
     state.withLock { $0.table.expire(now: .now) }
   }
 
-  /// What was logged for this handshake, waiting until `deadline` for a first line; empty when none came. Whoever asks
-  /// owns the secrets from here on.
-  func secrets(for clientRandom: [UInt8], on loop: EventLoop, until deadline: Deadline) async -> [SecretBytes] {
+  /// What was logged for this handshake of `client`, waiting until `deadline` for a first line; empty when none came or
+  /// the client left. Whoever asks owns the secrets from here on.
+  func secrets(
+    for clientRandom: [UInt8], of client: StreamSocket? = nil, on loop: EventLoop, until deadline: Deadline
+  ) async -> [SecretBytes] {
     let waiter = LoopWaiter<Void>(loop: loop)
     let found = state.withLock { state in
       let found = state.table.take(clientRandom, now: .now)
@@ -46,7 +48,7 @@ final class KeyLog: Sendable {
       return found
     }
     guard found.isEmpty else { return found }
-    _ = await waiter.wait(until: deadline)
+    _ = await waiter.wait(until: deadline, for: client)
     return state.withLock { state in
       state.waiters[clientRandom] = nil
       return state.table.take(clientRandom, now: .now)

@@ -129,6 +129,17 @@ extension Handshakes {
       #expect(tap.connections.allSatisfy { ProxyReply($0.backward.all).isServerHelloAlone() })
     }
 
+    /// Guards: a tunnel that keeps its place until the deadline though nobody is there any more.
+    @Test("An app that logs nothing and leaves frees its tunnel at once") func leaves() throws {
+      let certificates = try Certificates.shared()
+      let server = try Servers.nginx(certificates.ecdsa, protocols: "TLSv1.3")
+      let pinfold = try Pinfold(Self.settings(certificates.ecdsa.pin, port: server.port))
+      #expect(try !Client.curl.fetch(proxy: pinfold.port, options: ["--max-time", "1"]).succeeded)
+      let left = ContinuousClock.now
+      #expect(try pinfold.reasons() == ["handshake_timeout"])
+      #expect(ContinuousClock.now - left < .seconds(3))
+    }
+
     @Test("A TLS 1.2 answer needs no line") func tls12() throws {
       let certificates = try Certificates.shared()
       let server = try Servers.nginx(certificates.ecdsa, protocols: "TLSv1.2")
