@@ -1,7 +1,7 @@
 # make run    installs what is missing, builds for release, starts the demonstration
 # make test   installs what the tests need, builds, runs every test
 # make test-browsers  the tests with Chromium and Firefox, which are large; make test skips them where they are missing
-# make test-threads   every test under the thread sanitizer, which takes long
+# make test-threads   every test under the thread sanitizer, which takes long (TESTS=NAME: those whose name matches)
 # make bench  builds for release, measures Pinfold beside the proxies that are installed (BENCH="--rounds 5")
 # make bench-methods  the same build: each way of knowing a key beside an unverified tunnel
 # make fuzz   feeds each parser with bytes nobody chose, FUZZ_SECONDS (60) each, under the address sanitizer
@@ -55,8 +55,11 @@ test-threads: toolchain needs-build needs-test
 	@rm -rf .build/tsan-reports; mkdir -p .build/tsan-reports
 	TSAN_OPTIONS="log_path=$(CURDIR)/.build/tsan-reports/race exitcode=0 report_thread_leaks=0" \
 	  LD_PRELOAD=$(CURDIR)/.build/tsan/mutex.so \
-	  swift test --skip-build --sanitize thread --scratch-path .build/tsan
-	@reports=$$(ls .build/tsan-reports); [ -z "$$reports" ] || { cat .build/tsan-reports/*; exit 1; }
+	  swift test --skip-build --sanitize thread --scratch-path .build/tsan $(if $(TESTS),--filter '$(TESTS)') \
+	  2>&1 | tee .build/test-threads.log || { failed=1; echo "== what failed:"; grep '✘' .build/test-threads.log || true; }; \
+	reports=$$(ls .build/tsan-reports); \
+	[ -z "$$reports" ] || { echo "== races:"; cat .build/tsan-reports/*; failed=1; }; \
+	exit $${failed:-0}
 
 bench: build needs-bench
 	python3 Tests/Performance/peers.py --pinfold "$$($(RELEASE) --show-bin-path)/pinfold" $(BENCH)
