@@ -15,6 +15,7 @@ extension Inspection {
       probedAhead == nil, !worker.upstreams.answersOlder(decision.authority)
     else { return nil }
     let leg = try await makeLeg(for: hello, twin: true)
+    firstProbe = firstProbe ?? leg.handshake
     if Bool.random() { swap(&upstream, &leg.socket) }
     return leg
   }
@@ -22,7 +23,7 @@ extension Inspection {
   private func makeLeg(for hello: ClientHello, twin: Bool) async throws(Refusal) -> ProbeLeg {
     let handshake: ProbeHandshake
     do {
-      handshake = try ProbeHandshake.make(for: hello, worker.probes, rules, twin: twin)
+      handshake = try ProbeHandshake.make(for: hello, worker.probes, rules, twin: twin, again: firstProbe)
     } catch {
       throw Refusal(error, method: .probe)
     }
@@ -87,7 +88,15 @@ extension Inspection {
         .pskDeclined, "the upstream declined the pre-shared key and tls.psk_declined is refuse", method: .probe)
     }
     isFullTLS13 = !isResumed
-    if let probedAhead { return (probedAhead, .probe) }
+    if let probedAhead {
+      // What was found ahead of a resumption vouches for nothing else: an attacker who played one in the first try would
+      // have the app's connection to himself in this.
+      guard leavesEarly || rules.configuration.tls.probeReuseSeconds > 0 else {
+        throw Refusal(
+          .probeFailed, "the upstream resumed a session of TLS 1.2 or older, and then chose TLS 1.3", method: .probe)
+      }
+      return (probedAhead, .probe)
+    }
     guard let evidence = try await runProbe(hellos.client, leg, twin: true) else { return nil }
     return (evidence, .probe)
   }
@@ -125,6 +134,10 @@ extension Inspection {
     case .failed(let reason, let detail):
       shard?.probe(kind, .failure)
       throw Refusal(reason, detail, method: .probe)
+    case .finished(let seen) where twin && leg == nil && !isShared && !seen.isTLS13:
+      // The key's owner does not speak TLS 1.3 here: somebody else did on the app's connection.
+      shard?.probe(kind, .failure)
+      throw Refusal(.probeFailed, "probe: an older version than on the application's connection", method: .probe)
     case .finished(let seen):
       shard?.probe(kind, .success)
       if leg != nil, !leavesEarly { worker.upstreams.noteServesTwo(decision.authority) }
@@ -174,7 +187,7 @@ extension Inspection {
 
   private func judge(_ seen: ProbeHandshake.Seen) throws(Refusal) -> Evidence {
     do throws(TLSError) {
-      switch seen {
+      switch seen.key {
       case .certificates(let certificates):
         let host = decision.authority.host
         return Evidence(

@@ -50,6 +50,10 @@ struct Inspection {
   var openSSLStalled = false
   /// Whether the upstream asked one connection of a pair for a second hello and never answered the other one.
   var retryStalled = false
+  /// What was made for the probe of the first pair of connections.
+  var firstProbe: ProbeHandshake?
+  /// Whether the upstream was offered TLS 1.3, chose an older version and proved its key on the spot.
+  var provedOlder = false
   /// What a probe found that was made before the app's connection, since the upstream serves one at a time.
   var probedAhead: Evidence?
   /// Whether the probe leaves before the app's connection is answered, as an upstream needs it that serves one
@@ -107,6 +111,8 @@ struct Inspection {
     if leavesEarly, finding.method == .probe { verdict.detail = "the upstream serves one connection at a time" }
     guard verdict.allows else { throw Refusal(verdict) }
     if isFullTLS13 { noteFullTLS13(finding) }
+    // Learnt from the key's owner alone: whoever could make Pinfold believe it would meet a lone connection next time.
+    if provedOlder { worker.upstreams.note(decision.authority, answeredTLS13: false) }
     return Admission(
       verdict: verdict, upstream: upstream, down: Array(reader.held(releasedDown..<reader.receivedEnd)), up: surplus,
       alreadyUp: finding.sentUp, alreadyDown: releasedDown, lesson: finding.lesson)
@@ -119,6 +125,7 @@ struct Inspection {
     _ hello: ClientHello, _ reader: inout ServerFlightReader
   ) async throws(Refusal) -> Finding? {
     isFullTLS13 = false
+    provedOlder = false
     let leg = try await openProbeLeg(for: hello)
     defer { leg?.abandon() }
     try await sendHello(hello.records, beside: leg)
@@ -227,12 +234,11 @@ struct Inspection {
         request = retry
         event = reader.secondHello(hello)
       case .tls12Flight(let flight):
-        worker.upstreams.note(decision.authority, answeredTLS13: false)
+        if case .signature = flight.keyProof { provedOlder = hello.offersTLS13 }
         let evidence = try judgeInBand(flight, hello)
         let lesson = lesson(behind: flight, answering: hello, evidence: evidence, receivedEnd: reader.receivedEnd)
         return Finding(evidence: evidence, method: .inBand, sentUp: sentUp, lesson: lesson)
       case .tls12Resumed(let resumed):
-        worker.upstreams.note(decision.authority, answeredTLS13: false)
         if let origin = origin(ofSessionIn: hello) {
           return Finding(
             evidence: origin.evidence, method: .resumption, sentUp: sentUp,

@@ -22,17 +22,26 @@ enum ProbeHandshake {
   }
 
   /// Whose key was proven.
-  enum Seen: Sendable {
-    /// Certificates in DER, leaf first, as sent.
-    case certificates([[UInt8]])
-    /// A SubjectPublicKeyInfo (RFC 7250).
-    case rawPublicKey([UInt8])
+  struct Seen: Sendable {
+    enum Key: Sendable {
+      /// Certificates in DER, leaf first, as sent.
+      case certificates([[UInt8]])
+      /// A SubjectPublicKeyInfo (RFC 7250).
+      case rawPublicKey([UInt8])
+    }
+
+    let key: Key
+    /// Whether the server chose TLS 1.3.
+    let isTLS13: Bool
   }
 
   /// The twin of the app's hello, or OpenSSL's with the app's parameters where there is no twin.
+  ///
+  /// - Parameter earlier: what was made for the same hello before: its twin is sent again, as the app's hello is.
   static func make(
-    for hello: ClientHello, _ client: ProbeClient, _ rules: Rules, twin: Bool
+    for hello: ClientHello, _ client: ProbeClient, _ rules: Rules, twin: Bool, again earlier: ProbeHandshake? = nil
   ) throws(TLSError) -> ProbeHandshake {
+    if twin, case .twin(let session) = earlier { return .twin(TwinSession(again: session)) }
     if twin, let session = try? TwinSession(of: hello, now: rules.now, leaves: rules.verifier.leaves) {
       return .twin(session)
     }
@@ -80,8 +89,8 @@ enum ProbeHandshake {
     case .needMore: return .needMore
     case .retry: return .retry
     case .finished(let result, let farewell):
-      let seen = result.rawPublicKey.map { Seen.rawPublicKey($0) } ?? .certificates(result.certificates)
-      return .finished(seen, farewell: farewell)
+      let key = result.rawPublicKey.map { Seen.Key.rawPublicKey($0) } ?? .certificates(result.certificates)
+      return .finished(Seen(key: key, isTLS13: result.flight != nil), farewell: farewell)
     case .failed(let failure, let farewell):
       let (reason, detail) = describe(failure)
       return .failed(reason, detail, farewell: farewell)
@@ -92,7 +101,9 @@ enum ProbeHandshake {
     switch step {
     case .send(let bytes): .send(bytes)
     case .needMore: .needMore
-    case .finished(let result, let farewell): .finished(.certificates(result.certificates), farewell: farewell)
+    case .finished(let result, let farewell):
+      .finished(
+        Seen(key: .certificates(result.certificates), isTLS13: result.version == TLSVersion.tls13), farewell: farewell)
     case .failed(let detail, let farewell): .failed(.probeFailed, detail, farewell: farewell)
     }
   }

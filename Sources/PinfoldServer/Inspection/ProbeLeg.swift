@@ -28,7 +28,7 @@ import PinfoldWire
   }
 
   private let loop: EventLoop
-  private let handshake: ProbeHandshake
+  let handshake: ProbeHandshake
   private let deadline: Deadline
   /// The connection the probe goes over; the lot may exchange it for the app's before anything was sent.
   var socket: StreamSocket

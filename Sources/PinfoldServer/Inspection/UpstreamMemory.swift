@@ -4,8 +4,8 @@ import Synchronization
 /// Remembers which upstreams answered with TLS 1.2 or older last time, so that no second connection is dialled to them
 /// ahead of a probe that will not be needed.
 ///
-/// A wrong memory costs strength for one tunnel, never a verdict: a TLS 1.3 answer that was not expected is probed
-/// after the fact, and remembered.
+/// Only an upstream that was offered TLS 1.3, and proved its key in an older version, is remembered. A TLS 1.3 answer that
+/// was not expected is probed after the fact, by a probe that has to be answered in TLS 1.3 too, and remembered.
 final class UpstreamMemory: Sendable {
   /// Hosts remembered at most; beyond it everything is forgotten, which costs one connection per host.
   private static let limit = 4096

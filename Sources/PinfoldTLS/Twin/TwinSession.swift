@@ -20,6 +20,8 @@ package final class TwinSession {
   private let now: Timestamp
   private let leaves: LeafMemory
   private var keys: TwinKeys
+  /// The keys of the first hello.
+  private let firstKeys: TwinKeys
   private let twin: TwinHello
   private var second: (request: ServerHello, twin: TwinHello)?
   private var reader: ServerFlightReader
@@ -37,6 +39,7 @@ package final class TwinSession {
     self.now = now
     self.leaves = leaves
     keys = try TwinKeys(for: app)
+    firstKeys = keys
     let material = try Self.material(for: app, keys)
     do throws(TwinImpossible) {
       twin = try TwinHello(of: app, with: material)
@@ -44,6 +47,18 @@ package final class TwinSession {
       throw .impossible(error)
     }
     reader = ServerFlightReader(answering: twin.hello)
+  }
+
+  /// Another session with the very same first hello, for another connection. The app's hello is sent again as it is; if
+  /// its twin were made anew, whoever saw both twice would know which of them stays.
+  package init(again other: TwinSession) {
+    app = other.app
+    now = other.now
+    leaves = other.leaves
+    keys = other.firstKeys
+    firstKeys = other.firstKeys
+    twin = other.twin
+    reader = ServerFlightReader(answering: other.twin.hello)
   }
 
   private static func material(for app: ClientHello, _ keys: TwinKeys) throws(TwinFailure) -> TwinMaterial {

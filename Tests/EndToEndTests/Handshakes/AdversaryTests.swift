@@ -123,6 +123,16 @@ extension Handshakes {
       #expect(outcome.byEvil.isEmpty, "\(outcome.text)")
     }
 
+    /// Guards: that the twin is sent again as it was, as the app's hello is. If it were made anew, the other one would be
+    /// the app's.
+    @Test("An attacker who has a pair drawn anew does not find the app's hello by its coming again") func repeated()
+      throws
+    {
+      let outcome = try attack(.repeated, tunnels: 30)
+      expectNothingCaughtIsRelayed(outcome)
+      #expect(outcome.byEvil.isEmpty, "\(outcome.text)")
+    }
+
     @Test("By the key log an intercepted connection is caught every time, and no other is refused") func keyLog() throws
     {
       let outcome = try attack(.halfOfAll, rule: #"tls13: "key_log""#, keyLog: true)

@@ -16,6 +16,9 @@ final class Interceptor: Sendable {
     /// Serves the first dialled honestly and keeps the second waiting, to see whether the first ends by itself: the app's
     /// cannot, so then the second is the app's. Else he stays honest.
     case patient = "the second once the first has ended by itself"
+    /// Keeps the second connection of a tunnel's first pair waiting, so that another one is drawn, and takes of that one
+    /// what has a hello that he has seen before.
+    case repeated = "the one whose hello comes again in a pair drawn anew"
     case halfOfAll = "each connection with even odds"
   }
 
@@ -24,6 +27,10 @@ final class Interceptor: Sendable {
     let drawn = Bool.random()
     let hellos = Atomic<Int>(0)
     let hasFirstEnded = Atomic<Bool>(false)
+    /// Whether it is a tunnel's second pair, if each tunnel has two.
+    let isDrawnAnew: Bool
+
+    init(isDrawnAnew: Bool) { self.isDrawnAnew = isDrawnAnew }
 
     func endsFirst(within seconds: Double) -> Bool {
       let waited: Void? = try? Wait.untilTrue("the end of the first connection", seconds: seconds) {
@@ -36,6 +43,7 @@ final class Interceptor: Sendable {
   private struct Book {
     var connections = 0
     var pairs: [Pair] = []
+    var hellos: Set<[UInt8]> = []
   }
 
   private let listener: Listener
@@ -57,11 +65,16 @@ final class Interceptor: Sendable {
       let (isFirst, pair) = recount.book.withLock { book in
         let isFirst = book.connections.isMultiple(of: 2)
         book.connections += 1
-        if isFirst { book.pairs.append(Pair()) }
+        if isFirst { book.pairs.append(Pair(isDrawnAnew: !book.pairs.count.isMultiple(of: 2))) }
         return (isFirst, book.pairs[book.pairs.count - 1])
       }
       let hello = Self.readHello(near)
       guard !hello.isEmpty else { return near.shutDown() }
+      let isKnown = recount.book.withLock { !$0.hellos.insert(hello).inserted }
+      if plan == .repeated, !pair.isDrawnAnew, !isFirst {
+        while case .bytes = near.receive() {}
+        return near.shutDown()
+      }
       let takes: Bool
       switch plan {
       case .everyConnection: takes = true
@@ -71,6 +84,7 @@ final class Interceptor: Sendable {
       case .atRandom: takes = pair.drawn == isFirst
       case .resumable: takes = Self.resumes(hello, at: genuine)
       case .patient: takes = !isFirst && pair.endsFirst(within: Self.patience)
+      case .repeated: takes = pair.isDrawnAnew && isKnown
       case .halfOfAll: takes = Bool.random()
       }
       if takes { recount.count.add(1, ordering: .relaxed) }
