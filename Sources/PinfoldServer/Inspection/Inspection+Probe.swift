@@ -145,20 +145,33 @@ extension Inspection {
     }
   }
 
+  /// Ends both connections of a pair that is given up. The next pair carries the same two hellos: whoever could tell from
+  /// the end of this one which of them was the app's would know it then. So both end alike, in an order that is drawn.
+  func giveUp(_ leg: ProbeLeg?) {
+    let isProbeFirst = Bool.random()
+    if isProbeFirst { leg?.drop() }
+    upstream.abort()
+    if !isProbeFirst { leg?.drop() }
+  }
+
   /// How long the probe may hear nothing after the app's connection was answered. An upstream that serves one connection
   /// at a time would never answer it.
   var patience: Duration { Self.patience(answeredIn: worker.loop.now.duration(since: sentHello)) }
 
-  /// The same on both sides: how long one connection may stay silent after the other was answered.
-  private static func patience(answeredIn duration: Duration) -> Duration { max(.milliseconds(250), duration * 4) }
+  /// The same on both sides: how long one connection may stay silent after the other was answered. What the two ways to
+  /// measure it differ by is a few milliseconds at most, and lost in what is drawn.
+  private static func patience(answeredIn duration: Duration) -> Duration {
+    max(.milliseconds(250), duration * 4) + .microseconds(Int.random(in: 0..<100_000))
+  }
 
   /// The upstream's first bytes on the app's connection; `nil` when the probe was answered long before and this one is
   /// not. Both connections stay open meanwhile, so that neither can be told from the other by what Pinfold does.
   func receiveFirst(
     _ reader: inout ServerFlightReader, beside leg: ProbeLeg
   ) async throws(Refusal) -> ServerFlightReader.Event? {
+    var end: Deadline?
     while true {
-      let slice = min(deadline, worker.loop.deadline(after: .milliseconds(50)))
+      let slice = min(deadline, end ?? worker.loop.deadline(after: .milliseconds(50)))
       do {
         let bytes = try await upstream.receive(max: Self.readSize, deadline: slice, watching: client)
         guard bytes.isEmpty else { return reader.receive(bytes.span) }
@@ -167,8 +180,10 @@ extension Inspection {
         guard error == .timedOut, worker.loop.now < deadline else { throw Refusal(upstream: error) }
       }
       guard let heardAt = leg.heardAt else { continue }
-      let patience = Self.patience(answeredIn: heardAt.duration(since: sentHello))
-      if worker.loop.now.duration(since: heardAt) >= patience { return nil }
+      let limit =
+        end ?? heardAt.advanced(by: Self.patience(answeredIn: heardAt.duration(since: sentHello)))
+      if worker.loop.now >= limit { return nil }
+      end = limit
     }
     throw Refusal(.upstreamUnreachable, "the upstream closed inside its flight")
   }
@@ -247,6 +262,7 @@ private struct SingleProbe: Sendable {
       let socket = try await StreamSocket.connect(to: .tcp(address), loop: worker.loop, deadline: deadline)
       let leg = ProbeLeg(
         handshake, over: socket, loop: worker.loop, deadline: deadline, leavesEarly: true)
+      defer { leg.abandon() }
       return await leg.outcome(patience: patience)
     } catch {
       return .failed(.probeFailed, "probe: \(error.text)")

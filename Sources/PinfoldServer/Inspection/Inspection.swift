@@ -129,7 +129,9 @@ struct Inspection {
     let leg = try await openProbeLeg(for: hello)
     defer { leg?.abandon() }
     try await sendHello(hello.records, beside: leg)
-    return try await readFlight(&reader, hello, leg)
+    let finding = try await readFlight(&reader, hello, leg)
+    if finding == nil { giveUp(leg) }
+    return finding
   }
 
   // MARK: The hello

@@ -33,7 +33,6 @@ import PinfoldWire
   /// The connection the probe goes over; the lot may exchange it for the app's before anything was sent.
   var socket: StreamSocket
   private var hasHeard = false
-  private var isStalled = false
   private var isOver = false
   /// Whether the upstream asked for a second hello here.
   private(set) var hasRetried = false
@@ -92,18 +91,14 @@ import PinfoldWire
     return sent == hello.count ? .needMore : .send(Array(hello[sent...]))
   }
 
-  /// Waits for the end. A leg on which nothing at all is heard for `patience` from now on is given up as stalled.
+  /// Waits for the end. A leg on which nothing at all is heard for `patience` from now on is stalled; it stays open, so
+  /// that both connections of a pair can end alike.
   func outcome(patience: Duration) async -> Outcome {
     loop.preconditionOnLoop()
     if work == nil { sendHello() }
     giveUpRetry()
     guard let work else { return .failed(.internalError, "probe: not started") }
-    let timer = LoopTimer(loop: loop, after: patience) { [self] in
-      guard !hasHeard else { return }
-      isStalled = true
-      socket.close()
-    }
-    defer { timer.cancel() }
+    guard await isServed(patience: patience) else { return .stalled }
     return await work.value
   }
 
@@ -128,6 +123,14 @@ import PinfoldWire
   func abandon() {
     loop.preconditionOnLoop()
     leave()
+    giveUpRetry()
+  }
+
+  /// Ends the connection without a word, as the app's is ended when a pair is given up.
+  func drop() {
+    loop.preconditionOnLoop()
+    farewell = []
+    socket.abort()
     giveUpRetry()
   }
 
@@ -199,7 +202,7 @@ import PinfoldWire
         }
       }
     } catch {
-      return isStalled ? .stalled : .failed(Self.reason(error), "probe: \(error.text)")
+      return .failed(Self.reason(error), "probe: \(error.text)")
     }
   }
 

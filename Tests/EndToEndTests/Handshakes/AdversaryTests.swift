@@ -133,6 +133,15 @@ extension Handshakes {
       #expect(outcome.byEvil.isEmpty, "\(outcome.text)")
     }
 
+    /// Guards: that both connections of a pair that is given up end alike.
+    @Test("An attacker who has a pair drawn anew does not find the app's hello by how the connections ended")
+    func farewell() throws {
+      let outcome = try attack(.farewell, tunnels: 40)
+      expectNothingCaughtIsRelayed(outcome)
+      // He guesses: fewer than six of forty catches would come once in two million runs.
+      #expect(outcome.refused.count >= 6, "\(outcome.text)")
+    }
+
     @Test("By the key log an intercepted connection is caught every time, and no other is refused") func keyLog() throws
     {
       let outcome = try attack(.halfOfAll, rule: #"tls13: "key_log""#, keyLog: true)

@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 
 /// An attacker on the path between Pinfold and a genuine server, who also runs a server of his own with a certificate
@@ -19,6 +20,8 @@ final class Interceptor: Sendable {
     /// Keeps the second connection of a tunnel's first pair waiting, so that another one is drawn, and takes of that one
     /// what has a hello that he has seen before.
     case repeated = "the one whose hello comes again in a pair drawn anew"
+    /// The same, but takes the hello of whom he kept waiting if the other one took leave with words, else the other one's.
+    case farewell = "the one that did not take leave when its pair was given up"
     case halfOfAll = "each connection with even odds"
   }
 
@@ -44,6 +47,9 @@ final class Interceptor: Sendable {
     var connections = 0
     var pairs: [Pair] = []
     var hellos: Set<[UInt8]> = []
+    /// The hello of the connection served last, and whether anything came behind it.
+    var served: [UInt8] = []
+    var hasSpoken = false
   }
 
   private let listener: Listener
@@ -71,7 +77,7 @@ final class Interceptor: Sendable {
       let hello = Self.readHello(near)
       guard !hello.isEmpty else { return near.shutDown() }
       let isKnown = recount.book.withLock { !$0.hellos.insert(hello).inserted }
-      if plan == .repeated, !pair.isDrawnAnew, !isFirst {
+      if plan == .repeated || plan == .farewell, !pair.isDrawnAnew, !isFirst {
         while case .bytes = near.receive() {}
         return near.shutDown()
       }
@@ -85,12 +91,20 @@ final class Interceptor: Sendable {
       case .resumable: takes = Self.resumes(hello, at: genuine)
       case .patient: takes = !isFirst && pair.endsFirst(within: Self.patience)
       case .repeated: takes = pair.isDrawnAnew && isKnown
+      case .farewell:
+        // Until the end of the pair before has been seen.
+        Thread.sleep(forTimeInterval: 0.08)
+        takes = pair.isDrawnAnew && recount.book.withLock { ($0.served == hello) != $0.hasSpoken }
       case .halfOfAll: takes = Bool.random()
       }
       if takes { recount.count.add(1, ordering: .relaxed) }
       guard let far = try? Socket.connect(to: takes ? evil : genuine) else { return near.shutDown() }
       far.send(hello)
-      Tap.join(near, far, Tap.Connection())
+      let connection = Tap.Connection()
+      Tap.join(near, far, connection)
+      if plan == .farewell, !pair.isDrawnAnew {
+        recount.book.withLock { ($0.served, $0.hasSpoken) = (hello, connection.forward.count > 0) }
+      }
       if isFirst { pair.hasFirstEnded.store(true, ordering: .relaxed) }
     }
   }
