@@ -8,7 +8,13 @@ final class Listener: Sendable {
   private let stopped = Atomic<Bool>(false)
   private let accepted = Mutex<(count: Int, open: [Int: Socket])>((0, [:]))
 
-  init(_ serve: @escaping @Sendable (Socket) -> Void) throws {
+  convenience init(_ serve: @escaping @Sendable (Socket) -> Void) throws {
+    try self.init(numbered: { socket, _ in serve(socket) })
+  }
+
+  /// The same with the number of each connection, from 1, in the order in which they were accepted: the threads of two
+  /// that come at the same moment may run in any order.
+  init(numbered serve: @escaping @Sendable (Socket, Int) -> Void) throws {
     port = try FreePort.next()
     guard let socket = try Socket.listen(on: port) else { throw HarnessError("port \(port) was taken") }
     self.socket = socket
@@ -21,7 +27,7 @@ final class Listener: Sendable {
       }
       // A connection that was served is let go: hundreds of them must not use up the descriptors.
       Thread.detachNewThread { [weak listener] in
-        serve(connection)
+        serve(connection, number)
         _ = listener?.accepted.withLock { $0.open.removeValue(forKey: number) }
       }
       return true

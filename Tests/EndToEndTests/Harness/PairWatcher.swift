@@ -20,7 +20,6 @@ final class PairWatcher: Sendable {
   }
 
   private struct Book {
-    var connections = 0
     var arrivals: [[Arrival]] = []
   }
 
@@ -36,11 +35,10 @@ final class PairWatcher: Sendable {
   init(app: Capture, retry: [UInt8]? = nil) throws {
     let shared = Shared()
     self.shared = shared
-    listener = try Listener { socket in
-      let number = shared.book.withLock { book in
-        book.connections += 1
-        if book.connections.isMultiple(of: 2) == false { book.arrivals.append([]) }
-        return book.connections - 1
+    listener = try Listener(numbered: { socket, place in
+      let number = place - 1
+      shared.book.withLock { book in
+        while book.arrivals.count <= number / 2 { book.arrivals.append([]) }
       }
       var bytes: [UInt8] = []
       func readMore() -> Bool {
@@ -66,7 +64,7 @@ final class PairWatcher: Sendable {
         shared.book.withLock { $0.arrivals[number / 2].count == 2 }
       }
       socket.shutDown()
-    }
+    })
   }
 
   /// The pairs seen so far of which both hellos came.
