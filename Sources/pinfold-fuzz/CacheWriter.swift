@@ -4,7 +4,8 @@ import PinfoldSupply
 /// Writes records of the sealed cache without end, for a test that kills it: after each a line with name and number.
 ///
 /// The contents of number *n* are as long as *n* tells and made of its digits, so that a reader can tell a whole record
-/// from a half one. Records that cannot be kept are said too, and nothing ends for that.
+/// from a half one. Records that cannot be kept are said too, and nothing ends for that. It ends when nobody listens any
+/// more: a test that was interrupted leaves no writer behind, which blocks the signals that the test blocked.
 enum CacheWriter {
   static let names = (0..<8).map { "host-\($0).example.com:443" }
 
@@ -23,7 +24,7 @@ enum CacheWriter {
     return number
   }
 
-  /// Starts at `first`; `count` records, without end by default.
+  /// Starts at `first`; `count` records, by default until nobody listens.
   static func run(_ directory: String, first: Int, count: Int = .max) throws {
     // A file-size limit is to be an error of the write, as it is in the proxy.
     signal(SIGXFSZ, SIG_IGN)
@@ -32,18 +33,20 @@ enum CacheWriter {
     cache.removeLeftovers()
     for number in first..<(count == .max ? .max : first &+ count) {
       let name = names[number % names.count]
+      let line: String
       do throws(CacheError) {
         try cache.write(.pins, name, contents(number))
-        say("kept \(name) \(number)\n")
+        line = "kept \(name) \(number)\n"
       } catch {
-        say("lost \(name) \(number): \(error)\n")
+        line = "lost \(name) \(number): \(error)\n"
       }
+      guard say(line) else { return }
     }
   }
 
-  /// In one write, past every buffer: what was said before the end was said whole.
-  private static func say(_ line: String) {
+  /// In one write, past every buffer: what was said before the end was said whole. `false` when nobody took it.
+  private static func say(_ line: String) -> Bool {
     let bytes = Array(line.utf8)
-    _ = unsafe bytes.withUnsafeBytes { unsafe write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+    return unsafe bytes.withUnsafeBytes { unsafe write(STDOUT_FILENO, $0.baseAddress, $0.count) } == bytes.count
   }
 }

@@ -97,6 +97,15 @@ import Testing
     #expect(leftovers >= 10)
   }
 
+  /// Guards: an interrupted test run must not leave a writer that fills the disk. SIGPIPE is ignored, as there.
+  @Test("A writer that nobody listens to any more ends") func alone() throws {
+    let state = Self.folder.appending(path: "pinfold-\(UUID().uuidString)").path
+    defer { try? FileManager.default.removeItem(atPath: state) }
+    let script = "trap '' PIPE; { timeout -s KILL 20 \"$0\" cache \"$1\" 0; echo \"$?\" > \"$1/ending\"; } | head -n 1"
+    _ = try Self.run(["sh", "-c", script, Self.binary, state])
+    #expect(try String(contentsOfFile: state + "/ending", encoding: .utf8) == "0\n")
+  }
+
   /// With a file system of 200 KiB where that is permitted, else with files of 20 KiB at most.
   @Test("A full disk loses nothing that was kept, and the writer goes on") func fullDisk() throws {
     let state = Self.folder.appending(path: "pinfold-\(UUID().uuidString)").path
