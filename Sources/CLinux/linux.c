@@ -299,6 +299,15 @@ intptr_t pinfold_open_fifo(const char *path, unsigned mode) {
   return fd;
 }
 
+intptr_t pinfold_look_at_fifo(const char *path, unsigned *mode, int *is_foreign) {
+  struct stat about;
+  if (lstat(path, &about) != 0) return -errno;
+  if (!S_ISFIFO(about.st_mode)) return -EEXIST;
+  *mode = about.st_mode & 07777;
+  *is_foreign = about.st_uid != geteuid() && about.st_uid != 0;
+  return 0;
+}
+
 intptr_t pinfold_read(int fd, void *buffer, size_t count) { return PINFOLD_RETRY(read(fd, buffer, count)); }
 
 static void pinfold_mask_signal(int number, int how) {

@@ -33,6 +33,28 @@ package final class NamedPipe {
     guard unsafe registration != nil, unsafe event_add(registration, nil) == 0 else { throw .descriptorsExhausted }
   }
 
+  /// What a named pipe that is there already allows others; `nil` where there is none yet.
+  package struct Exposure: Equatable, Sendable {
+    /// Permissions as chmod(2) takes them.
+    package let mode: UInt32
+    /// Whether it belongs to a user who is neither this process's nor root.
+    package let isForeign: Bool
+
+    /// Whether somebody else can read what is written into it.
+    package var isReadableByOthers: Bool { isForeign || mode & 0o044 != 0 }
+  }
+
+  /// Looks at the path without opening it.
+  /// - Throws: a system error; `.system(EEXIST)` when something else has the path.
+  package static func exposure(of path: String) throws(IOError) -> Exposure? {
+    var mode: UInt32 = 0
+    var isForeign: Int32 = 0
+    let looked = unsafe pinfold_look_at_fifo(path, &mode, &isForeign)
+    if looked == -Int(ENOENT) { return nil }
+    guard looked >= 0 else { throw IOError(looked) }
+    return Exposure(mode: mode, isForeign: isForeign != 0)
+  }
+
   deinit {
     unsafe registration.map { unsafe event_free($0) }
     pinfold_close(descriptor)

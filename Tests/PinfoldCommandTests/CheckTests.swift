@@ -55,6 +55,27 @@ import Testing
     #expect(tool.output.contains { $0.hasPrefix("warning: *.example.org: mode: \"report\"") })
   }
 
+  @Test func `a key-log pipe that others may read, or that is none, is warned of`() throws {
+    try place.sign()
+    let path = place.scratch["keys"]
+    let configuration = "tls: { key_log: \"\(path)\" }"
+    func warnings() throws -> [String] { try check(configuration).output.filter { $0.contains("keys") } }
+    #expect(try warnings() == [])
+    #expect(unsafe mkfifo(path, 0o622) == 0 && chmod(path, 0o622) == 0)
+    defer { unsafe unlink(path) }
+    #expect(try warnings() == [])
+    #expect(unsafe chmod(path, 0o644) == 0)
+    let advice = "whoever reads it learns the apps' secrets; remove it and let run make it"
+    #expect(try warnings() == ["warning: tls.key_log: \(path) is readable by others (mode 0644): \(advice)"])
+    if geteuid() == 0 {
+      #expect(unsafe chown(path, 65534, 65534) == 0 && chmod(path, 0o622) == 0)
+      #expect(try warnings() == ["warning: tls.key_log: \(path) is another user's: \(advice)"])
+    }
+    #expect(unsafe unlink(path) == 0)
+    try FileAccess.create(path, [], mode: 0o600)
+    #expect(try warnings().first?.hasSuffix("it has to be a named pipe, or not to exist yet") == true)
+  }
+
   @Test func `an expired bundle is refused with its reason`() throws {
     try place.sign(PolicyFolder.policy(issued: -7200, expires: -3600))
     let tool = try check()

@@ -109,6 +109,10 @@ void pinfold_block_signal(int number);
    left alone: -EEXIST. */
 intptr_t pinfold_open_fifo(const char *_Nonnull path, unsigned mode);
 
+/* Looks at a named pipe without opening it: its permissions, and whether its owner is this process's user or root.
+   -EEXIST where something else has the path. */
+intptr_t pinfold_look_at_fifo(const char *_Nonnull path, unsigned *_Nonnull mode, int *_Nonnull is_foreign);
+
 /* read(2). */
 intptr_t pinfold_read(int fd, void *_Nonnull buffer, size_t count);
 

@@ -1,6 +1,7 @@
 import PinfoldConfig
 import PinfoldLoop
 import PinfoldModel
+import PinfoldTelemetry
 
 /// The control loop and what lives on it: the admin port and the clock of a drain.
 ///
@@ -40,12 +41,16 @@ final class ControlRoom: @unchecked Sendable {
     }
   }
 
-  /// Opens the pipe that applications write their key log to.
-  func read(_ keyLog: KeyLog, from path: String) throws(StartError) {
+  /// Opens the pipe that applications write their key log to, where there is to be one.
+  func readKeyLog(_ configuration: Configuration, _ services: Services) throws(StartError) {
+    guard let path = configuration.tls.keyLog, let keyLog = services.keyLog else { return }
     do throws(IOError) {
       pipe = try NamedPipe(path: path, mode: KeyLog.pipeMode, loop: loop) { keyLog.receive(&$0) }
     } catch {
       throw .cannotOpenKeyLog(path: path, error)
+    }
+    for warning in KeyLogPlace.warnings(configuration) {
+      services.log.write(.warning, "key log", [.init("warning", .text(warning))])
     }
     expiry = LoopTimer(loop: loop, after: Self.expiryStep, every: Self.expiryStep) { keyLog.expire() }
   }

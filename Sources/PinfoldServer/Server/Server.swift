@@ -72,7 +72,7 @@ package final class Server: Sendable {
       services: services, history: history, workers: count, listen: listening.map(\.text), started: .now,
       token: Self.adminToken(configuration, log))
     admin = try control.serve(site, on: configuration.admin)
-    if let path = configuration.tls.keyLog, let keyLog = services.keyLog { try control.read(keyLog, from: path) }
+    try control.readKeyLog(configuration, services)
     control.watchPolicy(services)
     control.watch(services.breaker)
     services.ownListeners.add(listening + [admin])

@@ -8,8 +8,8 @@ package enum WireLimits {
   /// Bytes of the records of one ClientHello as received: room for a message of 2 KB cut into one-byte records, and
   /// for the largest message in records of ordinary size.
   package static let helloRecords = 96 * 1024
-  /// Bytes of 0-RTT data dropped between two hellos. RFC 8446 §4.2.10 lets a server announce more, yet common servers
-  /// announce 16 KiB.
+  /// Bytes of 0-RTT data dropped between two hellos, beside the room for the second hello (`helloRecords`). RFC 8446
+  /// §4.2.10 lets a server announce more, yet common servers announce 16 KiB.
   package static let earlyData = 128 * 1024
   /// Bytes of the server held back until the verdict, records included. Certificates of 37 KB and certificate requests
   /// of 15 KB occur.
