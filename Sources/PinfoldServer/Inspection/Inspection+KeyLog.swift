@@ -40,6 +40,7 @@ extension Inspection {
       hasFailed = true
     }
     if hasFailed { throw Refusal(.keyNotProven, "no logged secret opens the flight", method: .keyLog) }
+    do { try client.checkPresence() } catch { throw Refusal(upstream: error) }
     return .silent
   }
 

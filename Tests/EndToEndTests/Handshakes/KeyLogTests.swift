@@ -138,6 +138,7 @@ extension Handshakes {
       let left = ContinuousClock.now
       #expect(try pinfold.reasons() == ["handshake_timeout"])
       #expect(ContinuousClock.now - left < .seconds(3))
+      #expect(pinfold.decisions.first?["detail"] as? String == "the client went away before the verdict")
     }
 
     @Test("A TLS 1.2 answer needs no line") func tls12() throws {
