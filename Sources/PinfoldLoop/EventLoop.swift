@@ -87,10 +87,10 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {  // One threa
     pinfold_ignore_write_signals()
   }()
 
-  /// Overwrites what was read last, where it may have held a secret.
-  package func eraseScratch() {
+  /// Overwrites what was read last, its first `count` bytes, where it may have held a secret.
+  package func eraseScratch(_ count: Int = scratchSize) {
     preconditionOnLoop()
-    unsafe scratch.initializeMemory(as: UInt8.self, repeating: 0)
+    unsafe UnsafeMutableRawBufferPointer(rebasing: scratch[..<count]).initializeMemory(as: UInt8.self, repeating: 0)
   }
 
   // MARK: Running

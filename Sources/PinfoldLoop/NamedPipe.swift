@@ -7,9 +7,7 @@ internal import CLinux
 /// told to write there must not make a plain file of it instead.
 @safe
 package final class NamedPipe {
-  /// Bytes read per wake-up, so that a flood cannot keep the loop from its other work.
-  private static let readSize = 65_536
-
+  private let loop: EventLoop
   private let descriptor: Int32
   private let receive: (inout [UInt8]) -> Void
   private var registration: OpaquePointer?
@@ -27,6 +25,7 @@ package final class NamedPipe {
     let opened = unsafe pinfold_open_fifo(path, mode)
     guard opened >= 0 else { throw IOError(opened) }
     descriptor = Int32(opened)
+    self.loop = loop
     self.receive = receive
     let context = unsafe Unmanaged.passUnretained(self).toOpaque()
     unsafe registration = event_new(loop.base, descriptor, pinfold_ev_level, pipeReady, context)
@@ -60,14 +59,13 @@ package final class NamedPipe {
     pinfold_close(descriptor)
   }
 
+  /// Reads once, at most what the loop's scratch buffer holds: a flood must not keep the loop from its other work.
   fileprivate func ready() {
-    var bytes = [UInt8](repeating: 0, count: Self.readSize)
-    let count = unsafe bytes.withUnsafeMutableBytes { buffer in
-      guard let start = buffer.baseAddress else { return 0 }
-      return unsafe pinfold_read(descriptor, start, buffer.count)
-    }
+    guard let start = unsafe loop.scratch.baseAddress else { return }
+    let count = unsafe pinfold_read(descriptor, start, EventLoop.scratchSize)
     guard count > 0 else { return }
-    bytes.removeLast(bytes.count - count)
+    var bytes = unsafe [UInt8](loop.scratch[..<count])
+    loop.eraseScratch(count)
     receive(&bytes)
   }
 }

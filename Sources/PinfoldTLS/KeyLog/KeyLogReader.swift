@@ -37,13 +37,15 @@ package struct KeyLogReader {
   /// Takes bytes, zeroes them where they stand, and answers the lines that became whole.
   package mutating func receive(_ bytes: inout [UInt8]) -> [KeyLogLine] {
     var lines: [KeyLogLine] = []
+    // Looked up once, not for each byte.
+    let (label, fallback) = (Self.label, Self.fallback)
     for byte in bytes {
       if byte == 0x0a {
         if isCollecting, let whole = parsed() { lines.append(whole) }
-        forget()
+        if isCollecting { forget() }
         matched = 0
-      } else {
-        collect(byte)
+      } else if isCollecting || matched > 0 || byte == label[0] {
+        collect(byte, label, fallback)
       }
     }
     unsafe bytes.withUnsafeMutableBytes { memory in unsafe OPENSSL_cleanse(memory.baseAddress, memory.count) }
@@ -51,14 +53,14 @@ package struct KeyLogReader {
     return lines
   }
 
-  private mutating func collect(_ byte: UInt8) {
+  private mutating func collect(_ byte: UInt8, _ label: [UInt8], _ fallback: [Int]) {
     if isCollecting {
       if fields.count < Self.fieldLimit { fields.append(byte) } else { forget() }
     }
-    if matched == Self.label.count { matched = 0 }
-    while matched > 0, byte != Self.label[matched] { matched = Self.fallback[matched] }
-    if byte == Self.label[matched] { matched += 1 }
-    if matched == Self.label.count {
+    if matched == label.count { matched = 0 }
+    while matched > 0, byte != label[matched] { matched = fallback[matched] }
+    if byte == label[matched] { matched += 1 }
+    if matched == label.count {
       forget()
       isCollecting = true
     }
