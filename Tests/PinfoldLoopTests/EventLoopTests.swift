@@ -1,3 +1,4 @@
+import Glibc
 import PinfoldLoop
 import Synchronization
 import Testing
@@ -77,9 +78,11 @@ private final class Seen: Sendable {
   @Test func `loops come and go without leaving descriptors behind`() async throws {
     await #expect(processExitsWith: .success) {
       _ = try await onLoop { _ in 0 }
-      let before = Descriptors.openCount
+      let before = Descriptors.openCount ?? 0
       for _ in 0..<20 { _ = try await onLoop { _ in 0 } }
-      #expect(Descriptors.openCount == before)
+      // A thread lets its loop go at its very end, a little after it was told to stop.
+      for _ in 0..<500 where (Descriptors.openCount ?? .max) > before { usleep(10_000) }
+      #expect((Descriptors.openCount ?? .max) <= before)
     }
   }
 }
