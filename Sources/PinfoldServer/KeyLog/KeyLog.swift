@@ -5,7 +5,7 @@ import Synchronization
 
 /// The secrets that applications log, and the tunnels that wait for one.
 ///
-/// Lines come in on the control loop; tunnels ask on their own. What nobody asks for is zeroed after a while.
+/// Lines come in on one worker's loop; tunnels ask on their own. What nobody asks for is zeroed after a while.
 final class KeyLog: Sendable {
   /// Permissions of the pipe: everybody may write into it, its owner alone may read.
   static let pipeMode: UInt32 = 0o622

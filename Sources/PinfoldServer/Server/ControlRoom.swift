@@ -1,7 +1,5 @@
-import PinfoldConfig
 import PinfoldLoop
 import PinfoldModel
-import PinfoldTelemetry
 
 /// The control loop and what lives on it: the admin port and the clock of a drain.
 ///
@@ -9,8 +7,6 @@ import PinfoldTelemetry
 final class ControlRoom: @unchecked Sendable {
   /// How often a drain looks whether it is over.
   private static let drainStep = Duration.milliseconds(50)
-  /// How often secrets that nobody asked for are dropped.
-  private static let expiryStep = Duration.seconds(5)
   /// How often is looked whether the policy expired.
   private static let policyStep = Duration.seconds(2)
   /// How often suspensions that are over are said to be so. They are over without that.
@@ -21,8 +17,6 @@ final class ControlRoom: @unchecked Sendable {
   let loop: EventLoop
   private var site: HTTPServer?
   private var drainTimer: LoopTimer?
-  private var pipe: NamedPipe?
-  private var expiry: LoopTimer?
   private var policyTimer: LoopTimer?
   private var policyWatch = PolicyWatch()
   private var breakerTimer: LoopTimer?
@@ -39,20 +33,6 @@ final class ControlRoom: @unchecked Sendable {
     } catch {
       throw .cannotListen(address: address.text, error)
     }
-  }
-
-  /// Opens the pipe that applications write their key log to, where there is to be one.
-  func readKeyLog(_ configuration: Configuration, _ services: Services) throws(StartError) {
-    guard let path = configuration.tls.keyLog, let keyLog = services.keyLog else { return }
-    do throws(IOError) {
-      pipe = try NamedPipe(path: path, mode: KeyLog.pipeMode, loop: loop) { keyLog.receive(&$0) }
-    } catch {
-      throw .cannotOpenKeyLog(path: path, error)
-    }
-    for warning in KeyLogPlace.warnings(configuration) {
-      services.log.write(.warning, "key log", [.init("warning", .text(warning))])
-    }
-    expiry = LoopTimer(loop: loop, after: Self.expiryStep, every: Self.expiryStep) { keyLog.expire() }
   }
 
   /// Says it when the policy in force expires.

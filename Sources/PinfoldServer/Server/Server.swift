@@ -72,7 +72,7 @@ package final class Server: Sendable {
       services: services, history: history, workers: count, listen: listening.map(\.text), started: .now,
       token: Self.adminToken(configuration, log))
     admin = try control.serve(site, on: configuration.admin)
-    try control.readKeyLog(configuration, services)
+    try workers.first?.readKeyLog(configuration)
     control.watchPolicy(services)
     control.watch(services.breaker)
     services.ownListeners.add(listening + [admin])

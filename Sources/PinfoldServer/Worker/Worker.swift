@@ -1,3 +1,4 @@
+import PinfoldConfig
 import PinfoldLoop
 import PinfoldModel
 import PinfoldTelemetry
@@ -16,6 +17,7 @@ final class Worker: @unchecked Sendable {
   let resolver: Resolver
   private var listeners: [Listener] = []
   private var open: [ObjectIdentifier: StreamSocket] = [:]
+  private var keyLog: KeyLogIntake?
 
   /// Made on the thread that owns the loop until it runs.
   init(_ number: Int, loop: EventLoop, services: Services) throws(IOError) {
@@ -43,6 +45,17 @@ final class Worker: @unchecked Sendable {
       socket, loop: loop, accept: { [unowned self] client in self.serve(client) },
       refuse: { [unowned self] client in self.turnAway(client) })
     listeners.append(listener)
+  }
+
+  /// Takes in the key log of all workers from now on, where there is to be one: the tunnels of this one then hear of
+  /// their lines without another thread.
+  func readKeyLog(_ configuration: Configuration) throws(StartError) {
+    loop.preconditionOnLoop()
+    guard let path = configuration.tls.keyLog, let log = services.keyLog else { return }
+    keyLog = try KeyLogIntake(of: log, from: path, loop: loop)
+    for warning in KeyLogPlace.warnings(configuration) {
+      services.log.write(.warning, "key log", [.init("warning", .text(warning))])
+    }
   }
 
   private func serve(_ client: sending StreamSocket) {
