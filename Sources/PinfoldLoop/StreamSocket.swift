@@ -131,13 +131,6 @@ package final class StreamSocket: TimerEntry {
     return true
   }
 
-  /// Throws `.hungUp` if the peer is known to be gone, `.cancelled` if the socket is cancelled: why a wait on its behalf
-  /// ended early.
-  package func checkPresence() throws(IOError) {
-    if isCancelled { throw .cancelled }
-    if checkHangUp() { throw .hungUp }
-  }
-
   /// Nobody waits on behalf of this socket any more.
   package func endWatch() { departure = nil }
 

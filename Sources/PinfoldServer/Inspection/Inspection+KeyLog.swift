@@ -40,7 +40,8 @@ extension Inspection {
       hasFailed = true
     }
     if hasFailed { throw Refusal(.keyNotProven, "no logged secret opens the flight", method: .keyLog) }
-    do { try client.checkPresence() } catch { throw Refusal(upstream: error) }
+    if client.isCancelled { throw Refusal(upstream: .cancelled) }
+    if client.hasHungUp { throw Refusal(upstream: .hungUp) }
     return .silent
   }
 
