@@ -59,7 +59,9 @@ extension Operation {
         let fetched = try Self.fetch(pinfold)
         #expect(fetched.succeeded && fetched.output.contains(Servers.greeting), "\(fetched)")
       }
-      #expect(try Self.audit(pinfold).contains(#""action":"first_use","host":"device.local:8443""#))
+      try Wait.untilTrue("its record") {
+        try Self.audit(pinfold).contains(#""action":"first_use","host":"device.local:8443""#)
+      }
       let list = try Self.trust(pinfold, "list")
       #expect(list.succeeded && list.output.hasPrefix("device.local:8443  \(certificates.selfSigned.pin)  "), "\(list)")
       #expect(list.output.hasSuffix("  first_use\n"))
@@ -75,7 +77,7 @@ extension Operation {
       #expect(forgotten.succeeded && forgotten.output.contains("device.local:8443"), "\(forgotten)")
       try Wait.untilTrue("the new key", seconds: 15) { try Self.fetch(pinfold).succeeded }
       #expect(try Self.trust(pinfold, "list").output.contains(certificates.ecdsa.pin))
-      #expect(try Self.audit(pinfold).contains(#""action":"forgotten""#))
+      try Wait.untilTrue("its record") { try Self.audit(pinfold).contains(#""action":"forgotten""#) }
       #expect(try Self.trust(pinfold, "forget", "nobody.local").ending == .exited(1))
       withExtendedLifetime(server) {}
     }
@@ -245,7 +247,7 @@ extension Operation {
       try Wait.untilTrue("the paired device", seconds: 15) { try Self.fetch(pinfold).succeeded }
       // The client can be gone before the line of its tunnel is written.
       try Wait.untilTrue("its decision line") { pinfold.decisions.last?["source"] as? String == "device" }
-      #expect(try Self.audit(pinfold).contains(#""action":"paired""#))
+      try Wait.untilTrue("its record") { try Self.audit(pinfold).contains(#""action":"paired""#) }
       let explained = try Pinfold.command("explain", "-c", pinfold.workspace.path("pinfold.json5"), Self.host)
       #expect(explained.succeeded && explained.output.contains("source: device"), "\(explained)")
       #expect(explained.output.contains(certificates.selfSigned.certificatePin))
