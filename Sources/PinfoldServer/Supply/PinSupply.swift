@@ -11,8 +11,9 @@ import Synchronization
 /// `@unchecked Sendable`: `client`, `running`, `queue` and `timer` are touched on the supply loop's thread only, which
 /// every door checks; everything else is immutable or behind a mutex.
 final class PinSupply: @unchecked Sendable {
-  /// How often is looked for records near their end.
-  private static let step = Duration.seconds(1)
+  /// How often is looked which records are to be refreshed: twice in the second that even the shortest leaves for it, since
+  /// a timer of a whole second can step over that one.
+  private static let step = Duration.milliseconds(500)
   /// Fetches at a time, of which one client has no more than it leaves free; what comes beyond them waits for its turn.
   private static let fetchLimit = 32
   /// A waiting tunnel gives up when a fetch that began with it must be over.
