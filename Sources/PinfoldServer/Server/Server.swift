@@ -67,12 +67,13 @@ package final class Server: Sendable {
     if let cache = services.cache {
       services.breaker.resume(SuspensionKeeper(cache, disk: reloads, log: log), loaded.rules.policy)
     }
+    // Before the first connection: an app that finds no pipe makes a plain file of it.
+    try workers.first?.readKeyLog(configuration)
     listening = try Self.listen(configuration.listen, workers, services)
     let site = AdminSite(
       services: services, history: history, workers: count, listen: listening.map(\.text), started: .now,
       token: Self.adminToken(configuration, log))
     admin = try control.serve(site, on: configuration.admin)
-    try workers.first?.readKeyLog(configuration)
     control.watchPolicy(services)
     control.watch(services.breaker)
     services.ownListeners.add(listening + [admin])

@@ -153,6 +153,20 @@ extension Handshakes {
       #expect(about.st_mode & 0o777 == 0o622)
     }
 
+    /// Guards: an app that is let in before there is a pipe makes a plain file at its path, which no pipe can take then.
+    @Test("Who can connect finds the pipe") func pipeFirst() throws {
+      let settings = try KeyLogTests.settings(Certificates.shared().ecdsa.pin, port: 1)
+      let pinfold = try Pinfold(settings)
+      let other = pinfold.workspace.path("other")
+      let text = settings.with { $0.keyLog = other }
+        .configurationText(proxy: pinfold.port, admin: pinfold.admin, trustedKey: pinfold.trustedKey)
+      let late = try Child([Pinfold.binary, "run", "-c", try pinfold.workspace.write("late.json5", text)])
+      #expect(try late.wait() != .exited(0))
+      #expect(late.errors.contains("address in use"), "\(late.errors)")
+      var about = stat()
+      #expect(unsafe lstat(other, &about) == 0 && about.st_mode & S_IFMT == S_IFIFO)
+    }
+
     @Test("What stands at the path and is no pipe is left alone, and named", arguments: ["file", "folder", "link"])
     func notAPipe(kind: String) throws {
       let workspace = try Workspace("taken")
