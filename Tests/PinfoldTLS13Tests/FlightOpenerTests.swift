@@ -120,7 +120,7 @@ import Testing
     let capture = try Capture.named("tls13-openssl-p256")
     let hellos = try capture.hellos()
     let seal = try RecordProtection(
-      try #require(hellos.suite), secret: try capture.secret("SERVER_HANDSHAKE_TRAFFIC_SECRET"))
+      try #require(hellos.suite), secret: try capture.secret("SERVER_HANDSHAKE_TRAFFIC_SECRET"), .sealing)
     let opener = try capture.opener(hellos)
     let event = opener.receive(try #require(seal.seal(type: 0, content: [0, 0, 0])))
     guard case .refused(let refusal) = event else {
@@ -149,7 +149,7 @@ import Testing
     var messages = flight.messages.messages.map { Array(flight.messages.bytes($0.range)) }
     change(&messages)
     let seal = try RecordProtection(
-      try #require(hellos.suite), secret: try capture.secret("SERVER_HANDSHAKE_TRAFFIC_SECRET"))
+      try #require(hellos.suite), secret: try capture.secret("SERVER_HANDSHAKE_TRAFFIC_SECRET"), .sealing)
     var bytes: [UInt8] = []
     for message in messages { bytes += try #require(seal.seal(type: 22, content: message)) }
     return bytes

@@ -100,9 +100,9 @@ struct PlayedServer {
     let signature = try Self.sign(content, by: signer)
     let verify = Self.message(15, Self.u16(0x0403) + Self.u16(signature.count) + signature)
     try transcript.add(verify)
-    let finished = try KeySchedule13(.aes128GCM).finished(of: secrets.server, transcriptHash: try transcript.current())
+    let finished = try DerivationKey(secrets.server, .aes128GCM).finished(transcriptHash: try transcript.current())
     flight += verify + Self.message(20, unsafe finished.withBytes { unsafe Array($0) })
-    let sealing = try RecordProtection(.aes128GCM, secret: secrets.server)
+    let sealing = try RecordProtection(.aes128GCM, secret: secrets.server, .sealing)
     let record = try #require(sealing.seal(type: 22, content: flight))
     return [22, 3, 3] + Self.u16(serverHello.count) + serverHello + record
   }

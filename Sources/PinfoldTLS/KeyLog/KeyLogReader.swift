@@ -17,6 +17,8 @@ package struct KeyLogReader {
   /// Bytes kept behind a label: random and a secret of 48 bytes in hexadecimal, a space and a carriage return.
   package static let fieldLimit = 64 + 1 + 96 + 1
   private static let label: [UInt8] = Array("SERVER_HANDSHAKE_TRAFFIC_SECRET ".utf8)
+  private static let firstOfLabel = UInt8(ascii: "S")
+  private static let newline: UInt8 = 0x0a
 
   /// For each length of the label's start, the longest shorter start that it ends with: where to go on comparing after a
   /// byte that does not fit (Knuth, Morris and Pratt).
@@ -36,34 +38,51 @@ package struct KeyLogReader {
 
   /// Takes bytes, zeroes them where they stand, and answers the lines that became whole.
   package mutating func receive(_ bytes: inout [UInt8]) -> [KeyLogLine] {
-    var lines: [KeyLogLine] = []
-    // Looked up once, not for each byte.
-    let (label, fallback) = (Self.label, Self.fallback)
-    for byte in bytes {
-      if byte == 0x0a {
-        if isCollecting, let whole = parsed() { lines.append(whole) }
-        if isCollecting { forget() }
-        matched = 0
-      } else if isCollecting || matched > 0 || byte == label[0] {
-        collect(byte, label, fallback)
-      }
-    }
+    let lines = take(bytes.span)
     unsafe bytes.withUnsafeMutableBytes { memory in unsafe OPENSSL_cleanse(memory.baseAddress, memory.count) }
     bytes.removeAll(keepingCapacity: true)
     return lines
   }
 
-  private mutating func collect(_ byte: UInt8, _ label: [UInt8], _ fallback: [Int]) {
-    if isCollecting {
-      if fields.count < Self.fieldLimit { fields.append(byte) } else { forget() }
+  private mutating func take(_ bytes: Span<UInt8>) -> [KeyLogLine] {
+    var lines: [KeyLogLine] = []
+    var next = 0
+    while next < bytes.count {
+      if matched == 0 {
+        // Most bytes neither end a line nor can begin a label: they are taken in one go.
+        var end = next
+        while end < bytes.count, bytes[end] != Self.newline, bytes[end] != Self.firstOfLabel { end += 1 }
+        collect(bytes.extracting(next..<end))
+        next = end
+        guard next < bytes.count else { break }
+      }
+      if bytes[next] == Self.newline {
+        if isCollecting, let whole = parsed() { lines.append(whole) }
+        if isCollecting { forget() }
+        matched = 0
+      } else {
+        collect(bytes.extracting(next...next))
+        match(bytes[next])
+      }
+      next += 1
     }
-    if matched == label.count { matched = 0 }
-    while matched > 0, byte != label[matched] { matched = fallback[matched] }
-    if byte == label[matched] { matched += 1 }
-    if matched == label.count {
-      forget()
-      isCollecting = true
-    }
+    return lines
+  }
+
+  private mutating func collect(_ bytes: Span<UInt8>) {
+    guard isCollecting else { return }
+    guard bytes.count <= Self.fieldLimit - fields.count else { return forget() }
+    for index in bytes.indices { fields.append(bytes[index]) }
+  }
+
+  /// Follows the label, byte by byte; at its end what comes behind it is collected, and nothing that came before.
+  private mutating func match(_ byte: UInt8) {
+    while matched > 0, byte != Self.label[matched] { matched = Self.fallback[matched] }
+    if byte == Self.label[matched] { matched += 1 }
+    guard matched == Self.label.count else { return }
+    forget()
+    isCollecting = true
+    matched = 0
   }
 
   /// Zeroes what was collected and keeps the room for the next line.

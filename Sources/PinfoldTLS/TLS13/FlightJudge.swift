@@ -3,10 +3,11 @@ import PinfoldWire
 
 /// Verifies what a whole decrypted flight claims: CertificateVerify by the key shown, Finished by the handshake secret,
 /// both over the transcript as it was sent.
-struct FlightJudge: Sendable {
+struct FlightJudge {
   let hellos: Hellos13
   let suite: Suite13
-  let secret: SecretBytes
+  /// server_handshake_traffic_secret.
+  let secret: DerivationKey
   let now: Timestamp
   let leaves: LeafMemory
 
@@ -42,7 +43,7 @@ struct FlightJudge: Sendable {
       }
       try transcript.add(flight.bytes(0..<finished.range.lowerBound))
     }
-    let expected = try KeySchedule13(suite).finished(of: secret, transcriptHash: try transcript.current())
+    let expected = try secret.finished(transcriptHash: try transcript.current())
     guard expected.matches(flight.bytes(flight.verifyData)) else {
       return .refused(.init(.keyNotProven, at: flight.verifyData.lowerBound, "the server's Finished is wrong"))
     }

@@ -41,8 +41,10 @@ package final class FlightOpener {
     secret: SecretBytes, hellos: Hellos13, now: Timestamp, leaves: LeafMemory = LeafMemory(capacity: 1)
   ) throws(TLSError) {
     guard let suite = hellos.suite else { throw .unreadable("a cipher suite that cannot be opened") }
-    protection = try RecordProtection(suite, secret: secret)
-    judge = FlightJudge(hellos: hellos, suite: suite, secret: secret, now: now, leaves: leaves)
+    guard secret.count == suite.hashCount else { throw .unreadable("a traffic secret of a wrong length") }
+    let key = try DerivationKey(secret, suite)
+    protection = try RecordProtection(key, .opening)
+    judge = FlightJudge(hellos: hellos, suite: suite, secret: key, now: now, leaves: leaves)
     reader = EncryptedFlightReader(answering: hellos.client, with: hellos.server)
     base = hellos.server.end
   }
@@ -65,12 +67,12 @@ package final class FlightOpener {
   /// Takes the next record if it is whole. The header is judged as soon as its five bytes are there.
   private func takeRecord() -> Bool {
     guard buffer.count - next >= 5 else { return false }
-    let header = Array(buffer[next..<(next + 5)])
     let start = base + next
-    let length = Int(header[3]) << 8 | Int(header[4])
+    let type = buffer[next]
+    let length = Int(buffer[next + 3]) << 8 | Int(buffer[next + 4])
     let longest =
-      header[0] == ContentType.applicationData ? WireLimits.protectedRecord13 : WireLimits.plaintextRecord
-    guard header[1] == 3, header[2] == 3 else {
+      type == ContentType.applicationData ? WireLimits.protectedRecord13 : WireLimits.plaintextRecord
+    guard buffer[next + 1] == 3, buffer[next + 2] == 3 else {
       refuse(.malformedHandshake, start + 1, "a record is not of the version TLS 1.3 has")
       return false
     }
@@ -79,11 +81,11 @@ package final class FlightOpener {
       return false
     }
     guard buffer.count - next - 5 >= length else { return false }
-    let body = buffer[(next + 5)..<(next + 5 + length)]
+    let record = buffer[next..<(next + 5 + length)]
     next += 5 + length
-    switch header[0] {
-    case ContentType.applicationData: takeProtected(header, body, at: start)
-    case ContentType.changeCipherSpec: takeChangeCipherSpec(body, at: start)
+    switch type {
+    case ContentType.applicationData: takeProtected(record, at: start)
+    case ContentType.changeCipherSpec: takeChangeCipherSpec(record.dropFirst(5), at: start)
     case ContentType.alert: refuse(.upstreamUnreachable, start, "an alert instead of the encrypted flight")
     default: refuse(.malformedHandshake, start, "a record in the clear behind the ServerHello")
     }
@@ -101,8 +103,8 @@ package final class FlightOpener {
     hasChangeCipherSpec = true
   }
 
-  private func takeProtected(_ header: [UInt8], _ body: ArraySlice<UInt8>, at start: Int) {
-    guard let record = protection.open(header: header, body: body) else {
+  private func takeProtected(_ bytes: ArraySlice<UInt8>, at start: Int) {
+    guard let record = protection.open(bytes) else {
       // The first record's tag tells whether the secret belongs to this handshake; everything else, whether somebody
       // meddled, or sent padding alone or more than a record may hold.
       return hasOpened
@@ -117,8 +119,7 @@ package final class FlightOpener {
     }
     opened.append((messageBytes, start + 5))
     messageBytes += record.content.count
-    let content = Array(record.content)
-    switch reader.receive(content.span) {
+    switch reader.receive(record.content.span) {
     case .incomplete: return
     case .refused(let refusal):
       answer = .refused(refusal.moved(to: streamOffset(ofMessageByte: refusal.offset)))

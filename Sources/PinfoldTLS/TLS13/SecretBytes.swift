@@ -36,14 +36,22 @@ import COpenSSL
       .copyMemory(from: UnsafeRawBufferPointer(second.storage))
   }
 
+  /// The first `count` bytes of another, which has as many at least.
+  init(_ other: SecretBytes, prefix count: Int) {
+    unsafe storage = .allocate(capacity: count)
+    _ = unsafe storage.initialize(from: other.storage.prefix(count))
+  }
+
   deinit {
     unsafe OPENSSL_cleanse(storage.baseAddress, storage.count)
     unsafe storage.deallocate()
   }
 
   /// Lends the bytes for the length of `body`. They must not be kept.
-  func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
-    unsafe body(UnsafeBufferPointer(storage))
+  func withBytes<Result, Failure>(
+    _ body: (UnsafeBufferPointer<UInt8>) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try unsafe body(UnsafeBufferPointer(storage))
   }
 
   /// Whether `other` holds the same bytes, in a time that depends on the length alone (CRYPTO_memcmp(3)).

@@ -34,8 +34,11 @@ import COpenSSL
 
   /// Adds whole messages, headers included, exactly as they were sent.
   func add(_ messages: some Collection<UInt8>) throws(TLSError) {
-    let bytes = Array(messages)
-    guard unsafe EVP_DigestUpdate(context, bytes, bytes.count) == 1 else { throw .drained("EVP_DigestUpdate") }
+    let added = messages.withContiguousStorageIfAvailable { bytes in
+      unsafe EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) == 1
+    }
+    if added == nil { return try add(Array(messages)) }
+    guard added == true else { throw .drained("EVP_DigestUpdate") }
   }
 
   /// The hash over everything so far.

@@ -158,7 +158,7 @@ package final class TwinSession {
       let shared = try key.derive(serverShare: Array(server.message[range]))
       let secrets = try KeySchedule13(suite).handshakeSecrets(
         shared: shared, transcriptHash: try hellos.transcript(suite).current())
-      client = try RecordProtection(suite, secret: secrets.client)
+      client = try RecordProtection(suite, secret: secrets.client, .sealing)
       opener = try FlightOpener(secret: secrets.server, hellos: hellos, now: now, leaves: leaves)
     } catch {
       guard case .unreadable = error else { return fail(.openSSL(error)) }

@@ -23,7 +23,7 @@ enum EncryptedFlightTarget {
     guard let hellos = hellos(client, clear), let suite = hellos.suite, secret.count == suite.hashCount else { return }
     let shared = SecretBytes(taking: &secret)
     if kind & isSealed != 0 { return try open(Array(input.rest), hellos, shared) }
-    guard let protection = try? RecordProtection(suite, secret: shared) else { return }
+    guard let protection = try? RecordProtection(suite, secret: shared, .sealing) else { return }
     var reader = EncryptedFlightReader(answering: hellos.client, with: hellos.server)
     var sealed: [UInt8] = []
     while !input.rest.isEmpty {
