@@ -17,11 +17,13 @@ sys.dont_write_bytecode = True
 from contenders import Pinfold  # noqa: E402
 from origin import HOST, Origin  # noqa: E402
 from report import digits, table  # noqa: E402
-from system import Processes, cpu_seconds, find  # noqa: E402
+from system import Processes, find, process_cpu_seconds  # noqa: E402
 
 SECONDS = 20
 START_SECONDS = 30
 WARM_UP = 100
+#: What the proxy still does for a tunnel that its client has closed takes less than this.
+SETTLE_SECONDS = 0.002
 #: Names below HOST: where each tunnel is to be one of a host's own.
 NAMES = 4000
 
@@ -192,15 +194,12 @@ class Runner:
             self.client.tunnel()
 
     def batch(self, count):
-        before = self._cpu()
-        times = [self.client.tunnel() for _ in range(count)]
-        self.cpu.append(1e6 * (self._cpu() - before) / count)
-        self.latency.append(statistics.median(times))
-
-    def _cpu(self):
-        # The last tunnel's end is still being handled when the client has closed it.
-        time.sleep(0.05)
-        return cpu_seconds(self.process.pid)
+        """Measures each tunnel by itself: what the machine does beside is in a few of them, and not in the median."""
+        for _ in range(count):
+            before = process_cpu_seconds(self.process.pid)
+            self.latency.append(self.client.tunnel())
+            time.sleep(SETTLE_SECONDS)
+            self.cpu.append(1e6 * (process_cpu_seconds(self.process.pid) - before))
 
 
 def arguments():
@@ -240,8 +239,14 @@ def measure(options, folder, processes):
         order = runners[number % len(runners):] + runners[:number % len(runners)]
         for runner in order:
             runner.batch(options.tunnels)
-        print(f"round {number + 1}", *(f"{each.method.name} {each.cpu[-1]:.0f}" for each in runners), file=sys.stderr)
+        latest = (f"{each.method.name} {statistics.median(each.cpu[-options.tunnels:]):.0f}" for each in runners)
+        print(f"round {number + 1}", *latest, file=sys.stderr)
     print(report(runners, options))
+
+
+def quartiles(values):
+    first, _, third = statistics.quantiles(values, n=4)
+    return f"{digits(first)}–{digits(third)}"
 
 
 def report(runners, options):
@@ -252,14 +257,14 @@ def report(runners, options):
     latency = {name: statistics.median(each.latency) for name, each in by_name.items()}
     base = {name: "unverified" if each.method.version13 else "unverified12" for name, each in by_name.items()}
     rows = [
-        [name, each.method.does, digits(cpu[name]), f"{digits(min(each.cpu))}–{digits(max(each.cpu))}",
+        [name, each.method.does, digits(cpu[name]), quartiles(each.cpu),
          digits(cpu[name] - cpu[base[name]]), digits(latency[name]), digits(latency[name] - latency[base[name]])]
         for name, each in by_name.items()]
     probes = (cpu["twin"] - cpu["unverified"]) / (cpu["openssl"] - cpu["unverified"])
     lines = [
         f"{options.rounds} rounds of {options.tunnels} tunnels, one after another, on {os.cpu_count()} cores, load "
         f"{load} at the end. Medians; µs of Pinfold's CPU, ms from the CONNECT to the end of the handshake.",
-        table(["method", "what", "CPU µs per tunnel", "least–most", "over unverified", "ms", "over unverified"], rows),
+        table(["method", "what", "CPU µs per tunnel", "middle half", "over unverified", "ms", "over unverified"], rows),
         f"- key log over unverified: {digits(cpu['key_log'] - cpu['unverified'])} µs (at most 300), "
         f"{digits(latency['key_log'] - latency['unverified'])} ms (at most 3)",
         f"- twin ÷ OpenSSL's hello: {digits(cpu['twin'] / cpu['openssl'])} of whole tunnels, {digits(probes)} of what is "

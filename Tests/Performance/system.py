@@ -73,18 +73,23 @@ def members(session):
     return found
 
 
-def cpu_seconds(session):
-    """CPU time of a session's processes so far, user and system, threads and children that ended included.
+def process_cpu_seconds(pid):
+    """CPU time of one process so far, user and system, threads that ended included, without its children.
 
     The clock of a process (clock_getcpuclockid(3)) has nanoseconds where stat has ticks, and counts ended threads,
-    which schedstat forgets. Only children that were waited for are read in ticks.
+    which schedstat forgets. The layout of its id is the kernel's ABI: the complement of the process's, then 2 for the
+    scheduler's clock.
     """
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def cpu_seconds(session):
+    """CPU time of a session's processes so far, with the children that they waited for, whose time comes in ticks."""
     total = 0.0
     for pid in members(session):
         fields = _stat(pid)
         if fields:
-            # The layout of the id is the kernel's ABI: the complement of the id, then 2 for the scheduler's clock.
-            total += time.clock_gettime((~pid << 3) | 2)
+            total += process_cpu_seconds(pid)
             total += (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
     return total
 
