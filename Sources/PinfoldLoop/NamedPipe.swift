@@ -32,6 +32,19 @@ package final class NamedPipe {
     guard unsafe registration != nil, unsafe event_add(registration, nil) == 0 else { throw .descriptorsExhausted }
   }
 
+  /// Leaves what is written in the pipe until `resume`; it holds 64 KiB, and who writes more waits (pipe(7)).
+  package func pause() {
+    loop.preconditionOnLoop()
+    unsafe _ = event_del(registration)
+  }
+
+  /// Reads again, at once what was written meanwhile; `false` when the kernel is out of means and it is to be called
+  /// again.
+  package func resume() -> Bool {
+    loop.preconditionOnLoop()
+    return unsafe event_add(registration, nil) == 0
+  }
+
   /// What a named pipe that is there already allows others; `nil` where there is none yet.
   package struct Exposure: Equatable, Sendable {
     /// Permissions as chmod(2) takes them.

@@ -15,7 +15,7 @@ import Testing
     _ capture: Capture, hellos: Hellos13? = nil, secret: SecretBytes? = nil, bytes: [UInt8]? = nil
   ) throws -> FlightOpener.Event {
     let hellos = try hellos ?? capture.hellos()
-    return try capture.opener(hellos, secret: secret).receive(bytes ?? Array(flightBytes(capture, hellos)))
+    return try capture.opener(hellos, secret: secret).receive(bytes?[...] ?? Array(flightBytes(capture, hellos))[...])
   }
 
   @Test("there are captures to try") func corpus() {
@@ -122,7 +122,7 @@ import Testing
     let seal = try RecordProtection(
       try #require(hellos.suite), secret: try capture.secret("SERVER_HANDSHAKE_TRAFFIC_SECRET"), .sealing)
     let opener = try capture.opener(hellos)
-    let event = opener.receive(try #require(seal.seal(type: 0, content: [0, 0, 0])))
+    let event = opener.receive(try #require(seal.seal(type: 0, content: [0, 0, 0]))[...])
     guard case .refused(let refusal) = event else {
       Issue.record("not refused")
       return
@@ -271,7 +271,7 @@ import Testing
     let capture = try Capture.named("tls13-openssl-p256")
     let opener = try capture.opener(try capture.hellos())
     let flood = [UInt8]([23, 3, 3, 0x40, 0]) + [UInt8](repeating: 0, count: WireLimits.heldFlight)
-    guard case .refused(let refusal) = opener.receive(flood) else {
+    guard case .refused(let refusal) = opener.receive(flood[...]) else {
       Issue.record("not refused")
       return
     }

@@ -14,21 +14,39 @@ final class KeyLog: Sendable {
     var reader = KeyLogReader()
     var table = KeyLogTable()
     var waiters: [[UInt8]: LoopWaiter<Void>] = [:]
+    /// Whether what is written stays in the pipe for now.
+    var isResting = false
+    /// Has the pipe read again; from any thread.
+    var demand: (@Sendable () -> Void)?
   }
 
   private let state = Mutex(State())
 
-  /// Takes what was written into the pipe, zeroing it, and wakes whoever waits for it.
-  func receive(_ bytes: inout [UInt8]) {
-    let woken = state.withLock { state in
+  /// Names who is called, from any thread, when a tunnel waits while the pipe rests.
+  func readOnDemand(_ demand: @escaping @Sendable () -> Void) {
+    state.withLock { $0.demand = demand }
+  }
+
+  /// Takes what was written into the pipe, zeroing it, and wakes whoever waits for it. Answers whether the pipe rests
+  /// from now on, since nobody waits any more; it does only where it may.
+  @discardableResult
+  func receive(_ bytes: inout [UInt8], mayRest: Bool = false) -> Bool {
+    let (woken, rests) = state.withLock { state in
       var woken: [LoopWaiter<Void>] = []
       for line in state.reader.receive(&bytes) {
         state.table.insert(line, now: .now)
         if let waiter = state.waiters.removeValue(forKey: line.clientRandom) { woken.append(waiter) }
       }
-      return woken
+      state.isResting = mayRest && state.waiters.isEmpty && state.demand != nil
+      return (woken, state.isResting)
     }
     for waiter in woken { waiter.wake(()) }
+    return rests
+  }
+
+  /// The pipe is read again though nobody waits.
+  func endRest() {
+    state.withLock { $0.isResting = false }
   }
 
   /// Drops what waited too long.
@@ -42,12 +60,16 @@ final class KeyLog: Sendable {
     for clientRandom: [UInt8], of client: StreamSocket? = nil, on loop: EventLoop, until deadline: Deadline
   ) async -> [SecretBytes] {
     let waiter = LoopWaiter<Void>(loop: loop)
-    let found = state.withLock { state in
+    let (found, demand) = state.withLock { state -> ([SecretBytes], (@Sendable () -> Void)?) in
       let found = state.table.take(clientRandom, now: .now)
-      if found.isEmpty { state.waiters[clientRandom] = waiter }
-      return found
+      guard found.isEmpty else { return (found, nil) }
+      state.waiters[clientRandom] = waiter
+      guard state.isResting else { return (found, nil) }
+      state.isResting = false
+      return (found, state.demand)
     }
     guard found.isEmpty else { return found }
+    demand?()
     _ = await waiter.wait(until: deadline, for: client)
     return state.withLock { state in
       state.waiters[clientRandom] = nil

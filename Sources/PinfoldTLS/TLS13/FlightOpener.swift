@@ -53,7 +53,7 @@ package final class FlightOpener {
   package var hasOpened: Bool { protection.hasWorked }
 
   /// Takes bytes and answers what all bytes so far amount to. Bytes behind the flight are none of its business.
-  package func receive(_ bytes: some Collection<UInt8>) -> Event {
+  package func receive(_ bytes: ArraySlice<UInt8>) -> Event {
     guard case .incomplete = answer else { return answer }
     guard bytes.count <= WireLimits.heldFlight - buffer.count else {
       refuse(.malformedHandshake, base + buffer.count, "more bytes than may be held")

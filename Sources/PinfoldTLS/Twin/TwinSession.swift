@@ -85,7 +85,7 @@ package final class TwinSession {
   package func receive(_ bytes: [UInt8]) -> TwinStep {
     switch state {
     case .hello: step(reader.receive(bytes.span))
-    case .flight(let opener): step(opener.receive(bytes))
+    case .flight(let opener): step(opener.receive(bytes[...]))
     // A server has nothing to say before the second hello; what it says is judged then.
     case .retried:
       if case .refused(let refusal) = reader.receive(bytes.span) { fail(.refused(refusal)) } else { .needMore }

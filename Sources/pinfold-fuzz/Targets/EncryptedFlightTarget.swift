@@ -52,13 +52,13 @@ enum EncryptedFlightTarget {
 
   private static func open(_ bytes: [UInt8], _ hellos: Hellos13, _ secret: SecretBytes) throws(BrokenPromise) {
     guard let whole = try? FlightOpener(secret: secret, hellos: hellos, now: ServerFlightTarget.now) else { return }
-    let event = whole.receive(bytes)
+    let event = whole.receive(bytes[...])
     for size in [1, 400] {
       guard let cut = try? FlightOpener(secret: secret, hellos: hellos, now: ServerFlightTarget.now) else { return }
       var answer = FlightOpener.Event.incomplete
       var received = hellos.server.end
       for piece in bytes.pieces(of: size) {
-        answer = cut.receive(piece)
+        answer = cut.receive(piece[...])
         received += piece.count
         guard size == 1, case .flight(let flight) = answer else { continue }
         try BrokenPromise.unless(flight.end == received, "an answer about \(flight.end) bytes after \(received)")
