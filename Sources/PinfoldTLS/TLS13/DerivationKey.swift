@@ -59,6 +59,7 @@ import COpenSSL
 
   /// HMAC of a message.
   func code(of message: UnsafeBufferPointer<UInt8>) throws(TLSError) -> SecretBytes {
+    // Without a key it begins anew under the one it has (EVP_MAC(3)).
     let begun = unsafe !isUsed || EVP_MAC_init(context, nil, 0, nil) == 1
     isUsed = true
     let code = unsafe SecretBytes(count: suite.hashCount) { output in
