@@ -39,7 +39,7 @@ import PinfoldModel
 
   /// SHA-256 as the model's value type.
   static func sha256(_ bytes: [UInt8]) throws(TLSError) -> Digest256 {
-    guard let digest = Digest256(try sha256.hash(bytes)) else {
+    guard let digest = Digest256(try sha256.hash(bytes)[...]) else {
       throw .failed(call: "EVP_Digest", detail: "SHA-256 of a wrong length")
     }
     return digest
@@ -69,11 +69,9 @@ import PinfoldModel
 
   /// The digest of all bytes added.
   consuming func finish() -> Digest256? {
-    var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
-    return unsafe withUnsafeMutableBytes(of: &words) { output in
-      let target = unsafe output.bindMemory(to: UInt8.self)
-      guard unsafe EVP_DigestFinal_ex(raw, target.baseAddress, nil) == 1 else { return nil }
-      return unsafe Digest256(target)
+    let bytes = unsafe [UInt8](unsafeUninitializedCapacity: Digest256.byteCount) { output, count in
+      count = unsafe EVP_DigestFinal_ex(raw, output.baseAddress, nil) == 1 ? Digest256.byteCount : 0
     }
+    return Digest256(bytes[...])
   }
 }

@@ -76,8 +76,7 @@ extension ClientHello {
     guard try list.u8() == 0 else { throw .malformed("a server name of an unknown type", at: list.offset - 1) }
     let name = try list.vector(width: 2, atLeast: 1)
     guard list.isAtEnd else { throw .malformed("more than one server name", at: list.offset) }
-    guard name.count <= 254, let text = String(validating: message[name], as: UTF8.self) else { return .unreadable }
-    guard let host = HostName(text) else { return .unreadable }
+    guard name.count <= 254, let host = HostName(utf8: message[name]) else { return .unreadable }
     return .host(host)
   }
 
