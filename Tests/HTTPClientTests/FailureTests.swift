@@ -46,7 +46,7 @@ import Testing
   @Test("A server that speaks no TLS is told from one that does") func plainServer() async throws {
     let server = try ReplyServer.shared.get()
     let url = "https://localhost:\(server.port(.plain))/whole"
-    #expect(try await fetch(url, security: try server.trust()).result == .failure(.tls("wrong version number")))
+    #expect(try await fetch(url, security: server.trust()).result == .failure(.tls("wrong version number")))
   }
 
   @Test("A connection reset in the handshake is the handshake's failure") func reset() async throws {
@@ -62,7 +62,7 @@ import Testing
       guard case .tcp(let address) = socket.endpoint else { return UInt16(1) }
       return address.port
     }
-    let result = try await fetch("\(scheme)://127.0.0.1:\(free)/", security: try server.trust()).result
+    let result = try await fetch("\(scheme)://127.0.0.1:\(free)/", security: server.trust()).result
     #expect(result == .failure(.connect(.refused)))
   }
 
@@ -123,7 +123,7 @@ import Testing
   func cancelled(port: ReplyServer.Port) async throws {
     let server = try ReplyServer.shared.get()
     let url = try #require(HTTPURL("\(port == .plain ? "http" : "https")://localhost:\(server.port(port))/silent"))
-    let trust = try server.trust()
+    let trust = server.trust()
     let timed = try await onLoop { loop in
       let start = Deadline.now
       let task = Task(executorPreference: loop) { () -> Fetched in
@@ -147,7 +147,7 @@ import Testing
 
   @Test("Two hundred fetches at once on one loop all end") func many() async throws {
     let server = try ReplyServer.shared.get()
-    let trust = try server.trust()
+    let trust = server.trust()
     let paths = ["/whole", "/cut", "/chunked", "/nothing", "/endless"]
     let port = server.port(.good)
     let counts = try await onLoop { loop in

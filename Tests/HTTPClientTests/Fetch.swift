@@ -51,5 +51,5 @@ func fetch(
   let scheme = port == .plain ? "http" : "https"
   return try await fetch(
     "\(scheme)://\(host):\(server.port(port))\(path)", fields: fields, limit: limit, milliseconds: milliseconds,
-    security: try server.trust())
+    security: server.trust())
 }

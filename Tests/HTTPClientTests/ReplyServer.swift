@@ -10,7 +10,8 @@ struct ReplyServer: Sendable {
 
   static let shared = Result { try ReplyServer() }
 
-  let rootFile: String
+  /// Trusts the root of this run alone.
+  private let context: ClientContext
   private let ports: [UInt16]
   private let process: Process
 
@@ -27,9 +28,7 @@ struct ReplyServer: Sendable {
     try Self.leaf("name", names: "DNS:elsewhere.test,IP:127.0.0.9", by: "root", folder)
     try Self.leaf("stranger", names: good, by: "stranger-root", folder)
     try Self.leaf("expired", names: good, by: "root", folder, days: "-1")
-    let root = FileManager.default.temporaryDirectory.appending(path: "pinfold-root-\(UUID().uuidString).pem").path
-    try FileManager.default.copyItem(atPath: "\(folder)/root.pem", toPath: root)
-    rootFile = root
+    context = try ClientContext(trusting: TrustStore(caFile: "\(folder)/root.pem"))
 
     let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Servers/replies.py").path
     process = Process()
@@ -53,8 +52,8 @@ struct ReplyServer: Sendable {
 
   func port(_ port: Port) -> UInt16 { ports[port.rawValue] }
 
-  /// Trusts the root of this run alone.
-  func trust() throws -> ClientContext { try ClientContext(trusting: TrustStore(caFile: rootFile)) }
+  /// What trusts the root of this run alone.
+  func trust() -> ClientContext { context }
 
   private static func openssl(_ arguments: [String]) throws {
     let process = Process()
