@@ -1,7 +1,7 @@
 /// Why a piece of cryptography or a key file could not be used. Every case is a refusal for whoever asked.
 package enum CryptoError: Error, Equatable, Sendable, CustomStringConvertible {
   /// `sodium_init` failed: the machine gives no randomness, or the library is broken.
-  case libraryUnavailable
+  case sodiumUnavailable
   /// Guarded memory for a secret could not be had.
   case secureMemoryUnavailable
   /// Text that should be a public key is none.
@@ -18,7 +18,7 @@ package enum CryptoError: Error, Equatable, Sendable, CustomStringConvertible {
   /// One line that names the place and what would be right.
   package var description: String {
     switch self {
-    case .libraryUnavailable: "libsodium could not be initialised"
+    case .sodiumUnavailable: "libsodium could not be initialised"
     case .secureMemoryUnavailable: "no guarded memory left for a secret"
     case .publicKey(let fault): fault.description
     case .seedLength(let count): "a seed of \(count) bytes: an Ed25519 seed has 32"

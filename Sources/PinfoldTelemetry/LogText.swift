@@ -6,7 +6,7 @@ enum LogText {
   /// Bytes of one value that are written at most; what is beyond is counted only. No single field can fill a disk.
   static let limit = 1024
 
-  /// JSON string with its quotes (RFC 8259 §7). Text beyond ASCII becomes `\uXXXX`.
+  /// JSON string with its quotes (RFC 8259 §7). Text beyond ASCII becomes `\u` and four digits.
   static func appendJSON(_ text: String, to output: inout [UInt8]) {
     output.append(0x22)
     appendBounded(text, to: &output) { scalar, output in

@@ -38,17 +38,12 @@ private final class BlackHole {
   func refusedFirst(refused: Int) async throws {
     try await onLoop { loop in
       let acceptor = try Acceptor(loop)
+      let start = loop.now
       let dead = (0..<refused).map { v4("127.0.0.\($0 + 2)") }
-      var shortest = Duration.seconds(60)
-      // Of five one is left alone even by a busy machine.
-      for _ in 0..<5 {
-        let start = Deadline.now
-        let socket = try await Dialer.connect(
-          to: dead + [v4("127.0.0.1")], port: acceptor.endpoint.port, loop: loop, deadline: loop.soon)
-        shortest = min(shortest, Deadline.now.duration(since: start))
-        #expect(socket.peerAddress?.address == v4("127.0.0.1"))
-      }
-      #expect(shortest < Dialer.stagger)
+      let socket = try await Dialer.connect(
+        to: dead + [v4("127.0.0.1")], port: acceptor.endpoint.port, loop: loop, deadline: loop.soon)
+      #expect(socket.peerAddress?.address == v4("127.0.0.1"))
+      #expect(Deadline.now.duration(since: start) < Dialer.stagger)
     }
   }
 
@@ -61,7 +56,7 @@ private final class BlackHole {
       let socket = try await Dialer.connect(
         to: [v4("127.0.0.9"), v4("127.0.0.1")], port: acceptor.endpoint.port, loop: loop, deadline: loop.soon)
       let took = Deadline.now.duration(since: start)
-      #expect(took >= Dialer.stagger && took < .seconds(3))
+      #expect(took >= Dialer.stagger && took < .milliseconds(900))
       #expect(socket.peerAddress?.address == v4("127.0.0.1"))
       withExtendedLifetime(hole) {}
     }

@@ -13,7 +13,7 @@ import Testing
       await loop.sleep(for: .milliseconds(milliseconds))
       let took = Deadline.now.duration(since: start)
       #expect(took >= .milliseconds(milliseconds) - .microseconds(50))
-      #expect(took < .milliseconds(milliseconds + 3000))
+      #expect(took < .milliseconds(milliseconds + 500))
     }
   }
 
@@ -21,15 +21,15 @@ import Testing
   func pauses() async throws {
     try await onLoop { loop in
       var shortest = Duration.seconds(1)
-      for microseconds in [0, 1, 50, 1000, 3000] + Array(repeating: 200, count: 20) {
+      for microseconds in [0, 1, 50, 200, 200, 200, 200, 1000, 3000] {
         let start = Deadline.now
         await loop.pause(for: .microseconds(microseconds))
         let took = Deadline.now.duration(since: start)
         #expect(took >= .microseconds(microseconds))
-        #expect(took < .seconds(3))
+        #expect(took < .milliseconds(500))
         if microseconds == 200 { shortest = min(shortest, took) }
       }
-      // Of twenty one is left alone even by a busy machine; a tick of the wheel takes 4.2 ms.
+      // Of four one is left alone even by a busy machine; a tick of the wheel takes 4.2 ms.
       #expect(shortest < .milliseconds(3))
     }
   }

@@ -87,7 +87,7 @@ struct PlayedServer {
       [3, 3] + random + [UInt8(sessionID.count)] + sessionID + [0x13, 0x01, 0] + Self.u16(extensions.count) + extensions
     let serverHello = Self.message(2, body)
     let transcript = try TranscriptHash(.aes128GCM, firstHello: hello.message, retry: nil)
-    try transcript.add(serverHello)
+    try transcript.add(serverHello[...])
     var wrong = [UInt8](repeating: 1, count: 32)
     let secrets = try KeySchedule13(.aes128GCM).handshakeSecrets(
       shared: hasWrongSecret ? SecretBytes(taking: &wrong) : agreed, transcriptHash: try transcript.current())
@@ -95,11 +95,11 @@ struct PlayedServer {
     let inEntry = credential.map { [0, 34] + Self.u16($0.count) + $0 } ?? []
     let entry = Self.u24(der.count) + der + Self.u16(inEntry.count) + inEntry
     var flight = Self.message(8, [0, 0]) + Self.message(11, [0] + Self.u24(entry.count) + entry)
-    try transcript.add(flight)
+    try transcript.add(flight[...])
     let content = KeyProof.certificateVerifyContent(transcriptHash: try transcript.current())
     let signature = try Self.sign(content, by: signer)
     let verify = Self.message(15, Self.u16(0x0403) + Self.u16(signature.count) + signature)
-    try transcript.add(verify)
+    try transcript.add(verify[...])
     let finished = try DerivationKey(secrets.server, .aes128GCM).finished(transcriptHash: try transcript.current())
     flight += verify + Self.message(20, unsafe finished.withBytes { unsafe Array($0) })
     let sealing = try RecordProtection(.aes128GCM, secret: secrets.server, .sealing)

@@ -8,6 +8,7 @@ final class PrivateDirectory {
 
   init() throws(FileFailure) {
     let parent = Environment["TMPDIR"] ?? "/tmp"
+    // mkdtemp(3) puts letters of its own in place of the last six.
     var template = Array("\(parent)/pinfold-demo-XXXXXX".utf8CString)
     guard unsafe mkdtemp(&template) != nil else { throw FileFailure("make a directory in", parent, code: errno) }
     path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)

@@ -90,7 +90,7 @@ extension JSONReader {
     }
   }
 
-  /// The scalar of `\uXXXX`, or of two of them that are a surrogate pair.
+  /// The scalar of `\u` and four hexadecimal digits, or of two of them that are a surrogate pair.
   private mutating func unicodeEscape(at start: Int) throws(JSONError) -> Unicode.Scalar {
     guard let first = hexadecimal(4) else { throw error("\"\\u\" needs four hexadecimal digits", at: start) }
     if let scalar = Unicode.Scalar(first) { return scalar }

@@ -23,8 +23,10 @@ import COpenSSL
   }
   private static let algorithm = Algorithm()
 
-  /// Throws `failed` when OpenSSL is out of means.
+  /// The secret has to have the length of the suite's hash, as every secret of the schedule has. Throws `unreadable` for
+  /// another length and `failed` when OpenSSL is out of means.
   init(_ secret: SecretBytes, _ suite: Suite13) throws(TLSError) {
+    guard secret.count == suite.hashCount else { throw .unreadable("a secret of a wrong length") }
     self.suite = suite
     guard let algorithm = unsafe Self.algorithm.raw else { throw .failed(call: "EVP_MAC_fetch", detail: "no HMAC") }
     let keyed = unsafe secret.withBytes { secret -> OpaquePointer? in

@@ -41,7 +41,6 @@ package final class FlightOpener {
     secret: SecretBytes, hellos: Hellos13, now: Timestamp, leaves: LeafMemory = LeafMemory(capacity: 1)
   ) throws(TLSError) {
     guard let suite = hellos.suite else { throw .unreadable("a cipher suite that cannot be opened") }
-    guard secret.count == suite.hashCount else { throw .unreadable("a traffic secret of a wrong length") }
     let key = try DerivationKey(secret, suite)
     protection = try RecordProtection(key, .opening)
     judge = FlightJudge(hellos: hellos, suite: suite, secret: key, now: now, leaves: leaves)

@@ -26,7 +26,7 @@ package struct Hellos13: Sendable {
   func transcript(_ suite: Suite13) throws(TLSError) -> TranscriptHash {
     let hash = try TranscriptHash(
       suite, firstHello: first.message, retry: retry.map { ($0.request.message, $0.second.message) })
-    try hash.add(server.message)
+    try hash.add(server.message[...])
     return hash
   }
 }

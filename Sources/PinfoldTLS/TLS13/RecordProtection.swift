@@ -28,7 +28,6 @@ import COpenSSL
   /// Derives key and IV from a handshake traffic secret, which must have the length of the suite's hash. Throws
   /// `unreadable` for another length and `failed` when OpenSSL is out of means.
   package convenience init(_ suite: Suite13, secret: SecretBytes, _ direction: Direction) throws(TLSError) {
-    guard secret.count == suite.hashCount else { throw .unreadable("a traffic secret of a wrong length") }
     try self.init(try DerivationKey(secret, suite), direction)
   }
 
@@ -61,14 +60,15 @@ import COpenSSL
   var hasWorked: Bool { sequence > 0 }
 
   /// Opens one record, its header in front. Answers the content without padding and its type; nil when the tag is wrong,
-  /// when there is no content type, or when the content is too long.
+  /// when there is no content type, or when the content is too long, and where this was made for sealing.
   func open(_ record: ArraySlice<UInt8>) -> (type: UInt8, content: ArraySlice<UInt8>)? {
     let innerCount = record.count - Self.headerCount - suite.tagCount
-    guard innerCount > 0, sequence < Self.recordLimit else { return nil }
+    guard direction == .opening, innerCount > 0, sequence < Self.recordLimit else { return nil }
+    let tagStart = Self.headerCount + innerCount
     let opened = unsafe record.withUnsafeBufferPointer { record in
       unsafe run(
-        record[Self.headerCount..<(Self.headerCount + innerCount)], header: record[..<Self.headerCount],
-        tag: record[(Self.headerCount + innerCount)...])
+        Bytes(rebasing: record[Self.headerCount..<tagStart]), header: Bytes(rebasing: record[..<Self.headerCount]),
+        tag: Bytes(rebasing: record[tagStart...]))
     }
     guard let inner = opened else { return nil }
     sequence += 1
@@ -76,34 +76,32 @@ import COpenSSL
     return (inner[last], inner[..<last])
   }
 
-  /// Seals `content` of this type into a whole record without padding; nil when EVP fails or the content is too long.
+  /// Seals `content` of this type into a whole record without padding; nil when EVP fails or the content is too long, and
+  /// where this was made for opening.
   package func seal(type: UInt8, content: [UInt8]) -> [UInt8]? {
-    guard content.count < Self.innerLimit, sequence < Self.recordLimit else { return nil }
+    guard direction == .sealing, content.count < Self.innerLimit, sequence < Self.recordLimit else { return nil }
     let count = content.count + 1 + suite.tagCount
     let header: [UInt8] = [23, 3, 3, UInt8(truncatingIfNeeded: count >> 8), UInt8(truncatingIfNeeded: count)]
     let inner = content + [type]
     let sealed = unsafe inner.withUnsafeBufferPointer { inner in
-      unsafe header.withUnsafeBufferPointer { header in unsafe run(inner[...], header: header[...], tag: nil) }
+      unsafe header.withUnsafeBufferPointer { header in unsafe run(inner, header: header, tag: nil) }
     }
     guard let sealed else { return nil }
     sequence += 1
     return header + sealed
   }
 
-  /// Opens where a tag is given; else seals, and the tag stands behind the output. EVP_EncryptInit(3), "AEAD Interface".
-  private func run(
-    _ input: Slice<UnsafeBufferPointer<UInt8>>, header: Slice<UnsafeBufferPointer<UInt8>>,
-    tag: Slice<UnsafeBufferPointer<UInt8>>?
-  ) -> [UInt8]? {
-    let isSealing = unsafe tag == nil
-    guard isSealing == (direction == .sealing) else { return nil }
+  private typealias Bytes = UnsafeBufferPointer<UInt8>
+
+  /// Opens what has this tag, or seals, and the tag stands behind the output. EVP_EncryptInit(3), "AEAD Interface".
+  private func run(_ input: Bytes, header: Bytes, tag: Bytes?) -> [UInt8]? {
     var succeeded = false
     let output = unsafe [UInt8](unsafeUninitializedCapacity: input.count + suite.tagCount) { output, count in
       guard let start = output.baseAddress,
         unsafe begin(inputCount: input.count, tag: tag) && process(input, header: header, into: start)
       else { return }
-      count = unsafe input.count
-      if isSealing {
+      count = input.count
+      if direction == .sealing {
         let (end, tagCount) = unsafe (start + count, suite.tagCount)
         guard unsafe EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, Int32(tagCount), end) == 1 else { return }
         count += tagCount
@@ -115,7 +113,7 @@ import COpenSSL
   }
 
   /// Sets what is a record's own: nonce, tag, and for CCM the length.
-  private func begin(inputCount: Int, tag: Slice<UnsafeBufferPointer<UInt8>>?) -> Bool {
+  private func begin(inputCount: Int, tag: Bytes?) -> Bool {
     let hasNonce = unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.nonceCount) { nonce in
       unsafe fill(nonce)
       return unsafe EVP_CipherInit_ex2(context, nil, nil, nonce.baseAddress, direction.rawValue, nil) == 1
@@ -123,9 +121,7 @@ import COpenSSL
     guard hasNonce else { return false }
     if suite.isCCM || direction == .opening {
       // It is only read, though the call's type allows more.
-      let expected = unsafe tag.flatMap {
-        unsafe UnsafeMutableRawPointer(mutating: UnsafeBufferPointer(rebasing: $0).baseAddress)
-      }
+      let expected = unsafe UnsafeMutableRawPointer(mutating: tag?.baseAddress)
       guard unsafe EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, Int32(suite.tagCount), expected) == 1 else {
         return false
       }
@@ -134,12 +130,7 @@ import COpenSSL
     return unsafe !suite.isCCM || EVP_CipherUpdate(context, nil, &count, nil, Int32(inputCount)) == 1
   }
 
-  private func process(
-    _ input: Slice<UnsafeBufferPointer<UInt8>>, header: Slice<UnsafeBufferPointer<UInt8>>,
-    into output: UnsafeMutablePointer<UInt8>
-  ) -> Bool {
-    let input = unsafe UnsafeBufferPointer(rebasing: input)
-    let header = unsafe UnsafeBufferPointer(rebasing: header)
+  private func process(_ input: Bytes, header: Bytes, into output: UnsafeMutablePointer<UInt8>) -> Bool {
     var count: Int32 = 0
     guard unsafe EVP_CipherUpdate(context, nil, &count, header.baseAddress, Int32(header.count)) == 1,
       unsafe EVP_CipherUpdate(context, output, &count, input.baseAddress, Int32(input.count)) == 1,

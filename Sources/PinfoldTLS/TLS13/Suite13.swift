@@ -11,7 +11,7 @@ package enum Suite13: UInt16, CaseIterable, Sendable {
   /// The hash of the key schedule and the transcript.
   var digest: Digest { self == .aes256GCM ? .sha384 : .sha256 }
 
-  /// The hash's name for EVP_KDF and EVP_MAC.
+  /// The hash's name for EVP_MAC.
   var digestName: String { self == .aes256GCM ? "SHA384" : "SHA256" }
 
   /// Bytes of a digest, and so of every secret: 32 or 48.

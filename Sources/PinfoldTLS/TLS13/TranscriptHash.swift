@@ -20,25 +20,24 @@ import COpenSSL
       throw .drained("EVP_DigestInit_ex")
     }
     guard let retry else {
-      try add(firstHello)
+      try add(firstHello[...])
       return
     }
     // message_hash: type 254, a 24-bit length, the hash of the first hello.
     try add([254, 0, 0, UInt8(truncatingIfNeeded: suite.hashCount)])
-    try add(try digest.hash(firstHello))
-    try add(retry.request)
-    try add(retry.secondHello)
+    try add(try digest.hash(firstHello)[...])
+    try add(retry.request[...])
+    try add(retry.secondHello[...])
   }
 
   deinit { unsafe EVP_MD_CTX_free(context) }
 
   /// Adds whole messages, headers included, exactly as they were sent.
-  func add(_ messages: some Collection<UInt8>) throws(TLSError) {
-    let added = messages.withContiguousStorageIfAvailable { bytes in
+  func add(_ messages: ArraySlice<UInt8>) throws(TLSError) {
+    let added = unsafe messages.withUnsafeBufferPointer { bytes in
       unsafe EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) == 1
     }
-    if added == nil { return try add(Array(messages)) }
-    guard added == true else { throw .drained("EVP_DigestUpdate") }
+    guard added else { throw .drained("EVP_DigestUpdate") }
   }
 
   /// The hash over everything so far.

@@ -60,7 +60,7 @@ final class Workspace: Sendable {
 /// Waiting with an end.
 enum Wait {
   /// Asks until the answer is there, every few milliseconds; throws with the given words after so many seconds.
-  static func until<Value>(_ what: String, seconds: Double = 20, _ ask: () throws -> Value?) throws -> Value {
+  static func until<Value>(_ what: String, seconds: Double = 10, _ ask: () throws -> Value?) throws -> Value {
     let end = ContinuousClock.now + .seconds(seconds)
     while true {
       if let value = try ask() { return value }
@@ -70,7 +70,7 @@ enum Wait {
   }
 
   /// The same for a condition.
-  static func untilTrue(_ what: String, seconds: Double = 20, _ holds: () throws -> Bool) throws {
+  static func untilTrue(_ what: String, seconds: Double = 10, _ holds: () throws -> Bool) throws {
     _ = try until(what, seconds: seconds) { try holds() ? true : nil }
   }
 }

@@ -217,7 +217,7 @@ extension Operation {
       #expect(metrics.sum("pinfold_cache_total", #"result="miss""#) == 1)
       #expect(metrics.sum("pinfold_cache_total", #"result="stale""#) == 0)
       let gaps = zip(service.times, service.times.dropFirst()).map { $1 - $0 }
-      #expect(gaps.allSatisfy { $0 > .seconds(2) && $0 < .seconds(6) }, "\(gaps)")
+      #expect(gaps.allSatisfy { $0 > .seconds(2) && $0 < .seconds(4.5) }, "\(gaps)")
       Thread.sleep(forTimeInterval: 5)
       let count = service.asked.count
       Thread.sleep(forTimeInterval: 5)

@@ -28,8 +28,8 @@ extension Operation {
         default: client.socket.shutDown()
         }
       }
-      try Wait.untilTrue("no tunnel", seconds: 8) { try active(pinfold) == 0 }
-      #expect(ContinuousClock.now - left < .seconds(5))
+      try Wait.untilTrue("no tunnel", seconds: 5) { try active(pinfold) == 0 }
+      #expect(ContinuousClock.now - left < .seconds(2))
       #expect(try pinfold.reasons(5) == Array(repeating: "pins_unavailable", count: 5))
       for decision in pinfold.decisions {
         #expect(decision["detail"] as? String == "the client went away before its pins were there", "\(decision)")
