@@ -187,7 +187,8 @@ enum CheapCredentials {
   ) async -> Result<String, TunnelFailure> {
     do throws(TunnelFailure) {
       return .success(
-        try await gatekeeper.admit(CheapCredentials.credentials(user, password), from: client, list, on: loop))
+        try await gatekeeper.admit(CheapCredentials.credentials(user, password), from: client, list, for: nil, on: loop)
+      )
     } catch {
       return .failure(error)
     }
@@ -207,7 +208,7 @@ enum CheapCredentials {
       #expect(await Self.outcome(gatekeeper, "alice", "wrong", Self.client, list, loop) == .failure(.credentialsNeeded))
       #expect(await Self.outcome(gatekeeper, "bob", "right", Self.client, list, loop) == .failure(.credentialsNeeded))
       do throws(TunnelFailure) {
-        _ = try await gatekeeper.admit(nil, from: Self.client, list, on: loop)
+        _ = try await gatekeeper.admit(nil, from: Self.client, list, for: nil, on: loop)
         Issue.record("nobody was admitted")
       } catch {
         #expect(error == .credentialsNeeded)

@@ -36,8 +36,12 @@ final class Gatekeeper: Sendable {
 
   /// The user behind these credentials, which are erased. Throws `credentialsNeeded` when they are missing or wrong,
   /// `clientLimit` when this client has been wrong too often, `tunnelLimit` when too many are waiting.
+  ///
+  /// The wait ends when the client behind `socket` leaves (`credentialsNeeded`) or its tunnel is ended (`draining`). The
+  /// hashing goes on.
   func admit(
-    _ credentials: BasicCredentials?, from client: IPAddress?, _ list: CredentialList, on loop: EventLoop
+    _ credentials: BasicCredentials?, from client: IPAddress?, _ list: CredentialList, for socket: StreamSocket?,
+    on loop: EventLoop
   ) async throws(TunnelFailure) -> String {
     guard let credentials else { throw .credentialsNeeded }
     defer { credentials.erase(erase) }
@@ -54,10 +58,11 @@ final class Gatekeeper: Sendable {
         throw error
       }
     }
-    switch await waiter.wait(until: loop.deadline(after: Self.patience)) {
+    switch await waiter.wait(until: loop.deadline(after: Self.patience), for: socket) {
     case true: return credentials.user
     case false: throw .credentialsNeeded
-    case nil: throw .tunnelLimit(retryAfterSeconds: 1)
+    case nil where socket?.isCancelled == true: throw .draining
+    case nil: throw socket?.hasHungUp == true ? .credentialsNeeded : .tunnelLimit(retryAfterSeconds: 1)
     }
   }
 

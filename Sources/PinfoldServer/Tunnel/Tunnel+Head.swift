@@ -65,15 +65,24 @@ extension Tunnel {
   /// Whether this client is served at all: by its address, then by its credentials. Returns the user's name, `nil` where
   /// nobody is asked for one. Before this is known, nothing is said about any host.
   @inline(__always)
-  func identify(_ asked: Asked, _ rules: Rules) async throws(TunnelFailure) -> String? {
+  func identify(
+    _ asked: Asked, _ rules: Rules, _ account: inout TunnelAccount
+  ) async throws(TunnelFailure) -> String? {
     if worker.isDraining { throw .draining }
     if let peer = client.peerAddress, !rules.clients.allows(peer.address) { throw .clientDenied }
     guard let list = rules.credentials else {
       asked.credentials?.erase(erase)
       return nil
     }
-    return try await worker.services.gatekeeper.admit(
-      asked.credentials, from: client.peerAddress?.address, list, on: worker.loop)
+    do throws(TunnelFailure) {
+      return try await worker.services.gatekeeper.admit(
+        asked.credentials, from: client.peerAddress?.address, list, for: client, on: worker.loop)
+    } catch {
+      if error == .credentialsNeeded, asked.credentials != nil, client.hasHungUp {
+        account.obstacle = "the client went away before its password was answered"
+      }
+      throw error
+    }
   }
 
   /// What can be said of a tunnel before anything is dialled.

@@ -32,7 +32,7 @@ struct Tunnel {
     let decision: Decision
     let upstream: StreamSocket
     do throws(TunnelFailure) {
-      user = try await identify(asked, rules)
+      user = try await identify(asked, rules, &account)
       account.user = user
       decision = try await decide(asked.authority, user, rules, &account)
       upstream = try await dial(decision, rules)
