@@ -206,6 +206,12 @@ package final class StreamSocket: TimerEntry {
     if !mayRead { try await wait(for: .read, deadline, watching: nil) }
   }
 
+  /// Ends the wait for something to read, if there is one, as when its time is up: its task has something else to look at.
+  package func interrupt() {
+    loop.preconditionOnLoop()
+    wakeReader(.timedOut)
+  }
+
   private func suspend(_ continuation: UnsafeContinuation<Wake, Never>, _ interest: Interest, _ deadline: Deadline) {
     let waiter = unsafe Waiter(continuation: continuation, due: deadline.nanoseconds)
     switch interest {

@@ -7,20 +7,7 @@ import PinfoldTelemetry
 import PinfoldWire
 
 extension Inspection {
-  /// Dials the connection for a probe that will probably be needed, before any hello is sent, and draws which of the two
-  /// connections carries the app's handshake. `nil` where no probe is expected, or an earlier verdict may be used again.
-  @inline(__always)
-  mutating func openProbeLeg(for hello: ClientHello) async throws(Refusal) -> ProbeLeg? {
-    guard hello.offersTLS13, decision.tls13 == .probe, rules.configuration.tls.probeReuseSeconds == 0,
-      probedAhead == nil, !worker.upstreams.answersOlder(decision.authority)
-    else { return nil }
-    let leg = try await makeLeg(for: hello, twin: true)
-    firstProbe = firstProbe ?? leg.handshake
-    if Bool.random() { swap(&upstream, &leg.socket) }
-    return leg
-  }
-
-  private func makeLeg(for hello: ClientHello, twin: Bool) async throws(Refusal) -> ProbeLeg {
+  func makeLeg(for hello: ClientHello, twin: Bool) async throws(Refusal) -> ProbeLeg {
     let handshake: ProbeHandshake
     do {
       handshake = try ProbeHandshake.make(for: hello, worker.probes, rules, twin: twin, again: firstProbe)
@@ -62,13 +49,6 @@ extension Inspection {
       throw Refusal(.tls13Denied, "the rule demands TLS 1.2 or older and the upstream chose TLS 1.3")
     }
     let isResumed = hellos.server.selectedPSK != nil
-    // Once the client has the ServerHello, the lot cannot be drawn anew: as with a retry, first make sure that the probe
-    // is served too. It is needed when no line comes.
-    if !isResumed, worker.services.keyLog != nil, releasedDown == 0, let leg,
-      await !leg.isServed(patience: patience)
-    {
-      return nil
-    }
     if !isResumed, let keyLog = worker.services.keyLog,
       case .evidence(let evidence) = try await judgeByKeyLog(hellos, &reader, keyLog)
     {
@@ -97,6 +77,7 @@ extension Inspection {
       }
       return (probedAhead, .probe)
     }
+    if let leg { try await readOn(&reader, until: leg) }
     guard let evidence = try await runProbe(hellos.client, leg, twin: true) else { return nil }
     return (evidence, .probe)
   }
@@ -134,7 +115,7 @@ extension Inspection {
     case .failed(let reason, let detail):
       shard?.probe(kind, .failure)
       throw Refusal(reason, detail, method: .probe)
-    case .finished(let seen) where twin && leg == nil && !isShared && !seen.isTLS13:
+    case .finished(let seen) where twin && !isShared && !seen.isTLS13:
       // The key's owner does not speak TLS 1.3 here: somebody else did on the app's connection.
       shard?.probe(kind, .failure)
       throw Refusal(.probeFailed, "probe: an older version than on the application's connection", method: .probe)
@@ -142,61 +123,6 @@ extension Inspection {
       shard?.probe(kind, .success)
       if leg != nil, !leavesEarly { worker.upstreams.noteServesTwo(decision.authority) }
       return try judge(seen)
-    }
-  }
-
-  /// Ends both connections of a pair that is given up. The next pair carries the same two hellos: whoever could tell from
-  /// the end of this one which of them was the app's would know it then. So both end alike, in an order that is drawn.
-  func giveUp(_ leg: ProbeLeg?) {
-    let isProbeFirst = Bool.random()
-    if isProbeFirst { leg?.drop() }
-    upstream.abort()
-    if !isProbeFirst { leg?.drop() }
-  }
-
-  /// How long the probe may hear nothing after the app's connection was answered. An upstream that serves one connection
-  /// at a time would never answer it.
-  var patience: Duration { Self.patience(answeredIn: worker.loop.now.duration(since: sentHello)) }
-
-  /// The same on both sides: how long one connection may stay silent after the other was answered. What the two ways to
-  /// measure it differ by is a few milliseconds at most, and lost in what is drawn.
-  private static func patience(answeredIn duration: Duration) -> Duration {
-    max(.milliseconds(250), duration * 4) + .microseconds(Int.random(in: 0..<100_000))
-  }
-
-  /// The upstream's first bytes on the app's connection; `nil` when the probe was answered long before and this one is
-  /// not. Both connections stay open meanwhile, so that neither can be told from the other by what Pinfold does.
-  func receiveFirst(
-    _ reader: inout ServerFlightReader, beside leg: ProbeLeg
-  ) async throws(Refusal) -> ServerFlightReader.Event? {
-    var end: Deadline?
-    while true {
-      let slice = min(deadline, end ?? worker.loop.deadline(after: .milliseconds(50)))
-      do {
-        let bytes = try await upstream.receive(max: Self.readSize, deadline: slice, watching: client)
-        guard bytes.isEmpty else { return reader.receive(bytes.span) }
-        break
-      } catch {
-        guard error == .timedOut, worker.loop.now < deadline else { throw Refusal(upstream: error) }
-      }
-      guard let heardAt = leg.heardAt else { continue }
-      let limit =
-        end ?? heardAt.advanced(by: Self.patience(answeredIn: heardAt.duration(since: sentHello)))
-      if worker.loop.now >= limit { return nil }
-      end = limit
-    }
-    throw Refusal(.upstreamUnreachable, "the upstream closed inside its flight")
-  }
-
-  /// Draws anew: two fresh connections for the same hello. Possible as long as nothing was passed to the client.
-  ///
-  /// Each draw is independent of those before it, so an attacker who stalls a connection learns nothing he could use.
-  mutating func redial() async throws(Refusal) {
-    do {
-      upstream = try await StreamSocket.connect(
-        to: .tcp(address), loop: worker.loop, deadline: deadline, watching: client)
-    } catch {
-      throw Refusal(upstream: error)
     }
   }
 

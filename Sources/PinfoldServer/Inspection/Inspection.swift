@@ -50,6 +50,9 @@ struct Inspection {
   var openSSLStalled = false
   /// Whether the upstream asked one connection of a pair for a second hello and never answered the other one.
   var retryStalled = false
+  /// Whether a probe found an older version than TLS 1.3 where the app's connection was silent: then the app's has to be
+  /// answered in an older one too, and needs no probe.
+  var isOlder = false
   /// What was made for the probe of the first pair of connections.
   var firstProbe: ProbeHandshake?
   /// Whether the upstream was offered TLS 1.3, chose an older version and proved its key on the spot.
@@ -111,8 +114,8 @@ struct Inspection {
     if leavesEarly, finding.method == .probe { verdict.detail = "the upstream serves one connection at a time" }
     guard verdict.allows else { throw Refusal(verdict) }
     if isFullTLS13 { noteFullTLS13(finding) }
-    // Learnt from the key's owner alone: whoever could make Pinfold believe it would meet a lone connection next time.
-    if provedOlder { worker.upstreams.note(decision.authority, answeredTLS13: false) }
+    // Whoever could make Pinfold believe it would meet a lone connection next time.
+    if provedOlder { worker.upstreams.noteOlder(decision.authority, verdict.reason) }
     return Admission(
       verdict: verdict, upstream: upstream, down: Array(reader.held(releasedDown..<reader.receivedEnd)), up: surplus,
       alreadyUp: finding.sentUp, alreadyDown: releasedDown, lesson: finding.lesson)
@@ -213,10 +216,7 @@ struct Inspection {
     var sentUp = hello.records.count
     var event: ServerFlightReader.Event
     if let leg {
-      guard let first = try await receiveFirst(&reader, beside: leg) else {
-        retryStalled = retryStalled || leg.hasRetried
-        return nil
-      }
+      guard let first = try await receiveFirst(&reader, beside: leg) else { return nil }
       event = first
     } else {
       event = try await receiveFlight(&reader)
@@ -226,10 +226,15 @@ struct Inspection {
       case .incomplete:
         event = try await receiveFlight(&reader)
       case .helloRetryRequest(let retry):
-        // Once the client has it, the lot cannot be drawn anew: first make sure that the probe is served too.
-        if let leg, await leg.standing(patience: patience) == .silent {
+        // Once the client has it, the lot cannot be drawn anew: first make sure that the probe is asked for one too.
+        switch await leg?.standing(patience: patience) {
+        case .ready, nil: break
+        case .silent:
           retryStalled = true
           return nil
+        case .different:
+          throw Refusal(
+            .probeFailed, "probe: the upstream asked the two connections for different hellos", method: .probe)
         }
         hello = try await passRetry(retry, &reader, answering: hello)
         sentUp += try await sendSecondHello(hello, beside: leg)
@@ -249,7 +254,11 @@ struct Inspection {
         guard let evidence = try await judgeResumed(hello, leg) else { return nil }
         return Finding(evidence: evidence, method: .probe, sentUp: sentUp)
       case .tls13(let serverHello):
-        worker.upstreams.note(decision.authority, answeredTLS13: true)
+        worker.upstreams.forget(decision.authority)
+        if isOlder {
+          throw Refusal(
+            .probeFailed, "probe: an older version than on the application's connection", method: .probe)
+        }
         let hellos = Hellos13(first: first, retry: request.map { ($0, hello) }, server: serverHello)
         guard let (evidence, method) = try await judgeTLS13(hellos, &reader, leg) else { return nil }
         return Finding(evidence: evidence, method: method, sentUp: sentUp)

@@ -25,6 +25,8 @@ import PinfoldWire
     case ready
     /// It has not said a word.
     case silent
+    /// It wants no second hello here.
+    case different
   }
 
   private let loop: EventLoop
@@ -32,8 +34,8 @@ import PinfoldWire
   private let deadline: Deadline
   /// The connection the probe goes over; the lot may exchange it for the app's before anything was sent.
   var socket: StreamSocket
-  private var hasHeard = false
-  private var isOver = false
+  /// How the handshake ended; `nil` while it goes on.
+  private(set) var result: Outcome?
   /// Whether the upstream asked for a second hello here.
   private(set) var hasRetried = false
   private var isImpatient = false
@@ -42,8 +44,10 @@ import PinfoldWire
   /// Whether the leg ends as soon as it is done. Only for upstreams that serve one connection at a time: to everybody
   /// else the end of one connection while the other waits would tell which of them is the app's.
   private let leavesEarly: Bool
-  /// When the upstream's first word came.
+  /// When the upstream's first word came, or its end.
   private(set) var heardAt: Deadline?
+  /// Called when the first word came, a second hello is asked for, or the handshake is over.
+  var onProgress: (() -> Void)?
   private var farewell: [UInt8] = []
   private var listener: UnsafeContinuation<Void, Never>?
   /// Waits for what to do with the second hello.
@@ -61,6 +65,9 @@ import PinfoldWire
     self.loop = loop
     self.deadline = deadline
   }
+
+  /// Whether the handshake is over.
+  var isOver: Bool { result != nil }
 
   /// The label of metrics and lines.
   var kind: ProbeKind { handshake.kind }
@@ -105,18 +112,17 @@ import PinfoldWire
   /// Whether the upstream serves this connection beside the app's: waits `patience` for its first word.
   func isServed(patience: Duration) async -> Bool {
     loop.preconditionOnLoop()
-    await listen(for: patience) { self.hasHeard || self.isOver }
-    return hasHeard || isOver
+    await listen(for: patience) { self.heardAt != nil || self.isOver }
+    return heardAt != nil || isOver
   }
 
   /// Waits until it is clear what the upstream wants here, when it wants a second hello on the app's connection:
   /// `patience` for its first word, and the handshake's deadline for the rest.
   func standing(patience: Duration) async -> Standing {
     guard await isServed(patience: patience) else { return .silent }
-    if case .twin = handshake {
-      await listen(for: deadline.duration(since: loop.now)) { self.hasRetried || self.isOver }
-    }
-    return .ready
+    guard case .twin = handshake else { return .ready }
+    await listen(for: deadline.duration(since: loop.now)) { self.hasRetried || self.isOver }
+    return hasRetried ? .ready : .different
   }
 
   /// Takes leave of the upstream and closes the connection; may be called again.
@@ -134,8 +140,8 @@ import PinfoldWire
     giveUpRetry()
   }
 
-  /// No second hello will come any more.
-  private func giveUpRetry() {
+  /// No second hello will come any more: the app's handshake needs none, or is over.
+  func giveUpRetry() {
     isWithoutHello = true
     if unsafe retry != nil { goOn(with: handshake.secondHello(nil)) }
   }
@@ -168,16 +174,20 @@ import PinfoldWire
   private func wakeListener() {
     unsafe listener?.resume()
     unsafe listener = nil
+    onProgress?()
   }
 
   // MARK: The handshake
 
   private func run(_ first: ProbeHandshake.Step) async -> Outcome {
-    defer {
-      isOver = true
-      wakeListener()
-      if leavesEarly { leave() }
-    }
+    let outcome = await shakeHands(first)
+    result = outcome
+    wakeListener()
+    if leavesEarly { leave() }
+    return outcome
+  }
+
+  private func shakeHands(_ first: ProbeHandshake.Step) async -> Outcome {
     var next = first
     do {
       while true {
@@ -195,9 +205,10 @@ import PinfoldWire
           next = await stepBehindRetry()
         case .needMore:
           let bytes = try await socket.receive(max: Inspection.readSize, deadline: deadline)
-          hasHeard = true
-          heardAt = heardAt ?? loop.now
-          wakeListener()
+          if heardAt == nil {
+            heardAt = loop.now
+            wakeListener()
+          }
           next = handshake.receive(bytes)
         }
       }

@@ -68,12 +68,10 @@ extension Tunnel {
   func identify(
     _ asked: Asked, _ rules: Rules, _ account: inout TunnelAccount
   ) async throws(TunnelFailure) -> String? {
+    defer { asked.credentials?.erase(erase) }
     if worker.isDraining { throw .draining }
     if let peer = client.peerAddress, !rules.clients.allows(peer.address) { throw .clientDenied }
-    guard let list = rules.credentials else {
-      asked.credentials?.erase(erase)
-      return nil
-    }
+    guard let list = rules.credentials else { return nil }
     do throws(TunnelFailure) {
       return try await worker.services.gatekeeper.admit(
         asked.credentials, from: client.peerAddress?.address, list, for: client, on: worker.loop)

@@ -24,8 +24,9 @@ struct Tunnel {
 
   @inline(__always)
   private func serve(_ account: inout TunnelAccount) async -> Bool {
-    let rules = worker.rules.current
     guard let asked = await readHead(&account) else { return false }
+    // Those in force when it asks: a client may have connected long before.
+    let rules = worker.rules.current
     account.authority = asked.authority
 
     let user: String?

@@ -27,10 +27,10 @@ extension Handshakes {
 
     private func attack(
       _ plan: Interceptor.Plan, tunnels: Int = Self.tunnels, rule: String = "", sessions: Bool = false,
-      keyLog: Bool = false, change: (inout Settings) -> Void = { _ in }
+      keyLog: Bool = false, genuineVersions: String = "TLSv1.3", change: (inout Settings) -> Void = { _ in }
     ) throws -> Outcome {
       let certificates = try Certificates.shared()
-      let genuine = try Servers.nginx(certificates.ecdsa, protocols: "TLSv1.3")
+      let genuine = try Servers.nginx(certificates.ecdsa, protocols: genuineVersions)
       let workspace = try Workspace("evil")
       let evil = try Servers.nginx(
         certificates.other, protocols: "TLSv1.3", options: "access_log \(workspace.path("requests"));")
@@ -140,6 +140,24 @@ extension Handshakes {
       expectNothingCaughtIsRelayed(outcome)
       // He guesses: fewer than six of forty catches would come once in two million runs.
       #expect(outcome.refused.count >= 6, "\(outcome.text)")
+    }
+
+    /// Guards: that a pair is drawn anew whichever of its connections stays silent. Were it for the app's alone, or for the
+    /// probe's, one byte would tell him which is which, and he would be caught never.
+    @Test("An attacker who answers one connection with a byte and waits does not learn which it is")
+    func teasing() throws {
+      let outcome = try attack(.teasing, tunnels: 40)
+      expectNothingCaughtIsRelayed(outcome)
+      #expect(outcome.connections == 4 * 40, "each tunnel has two pairs: \(outcome.text)")
+      #expect(outcome.refused.count >= 6, "\(outcome.text)")
+      #expect(outcome.reasons["pin_mismatch"] == outcome.refused.count, "\(outcome.text)")
+    }
+
+    /// Guards: a probe that was answered in TLS 1.2, by the genuine server, vouching for an app's connection in TLS 1.3.
+    @Test("What a probe saw in TLS 1.2 vouches for no connection in TLS 1.3") func versions() throws {
+      let outcome = try attack(.halfOfAll, tunnels: 40, genuineVersions: "TLSv1.2")
+      expectNothingCaughtIsRelayed(outcome)
+      #expect(outcome.byEvil.isEmpty, "\(outcome.text)")
     }
 
     @Test("By the key log an intercepted connection is caught every time, and no other is refused") func keyLog() throws

@@ -22,6 +22,9 @@ final class Interceptor: Sendable {
     case repeated = "the one whose hello comes again in a pair drawn anew"
     /// The same, but takes the hello of whom he kept waiting if the other one took leave with words, else the other one's.
     case farewell = "the one that did not take leave when its pair was given up"
+    /// Answers the first connection of a tunnel's first pair with one byte, which commits him to nothing, and the second
+    /// not at all; of the pair drawn anew he takes the hello that was not answered.
+    case teasing = "the one that was not answered when the other one was, with a byte"
     case halfOfAll = "each connection with even odds"
   }
 
@@ -47,7 +50,7 @@ final class Interceptor: Sendable {
     var connections = 0
     var pairs: [Pair] = []
     var hellos: Set<[UInt8]> = []
-    /// The hello of the connection served last, and whether anything came behind it.
+    /// The hello of the connection served last, or that was left without an answer, and whether anything came behind it.
     var served: [UInt8] = []
     var hasSpoken = false
   }
@@ -81,6 +84,11 @@ final class Interceptor: Sendable {
         while case .bytes = near.receive() {}
         return near.shutDown()
       }
+      if plan == .teasing, !pair.isDrawnAnew {
+        if isFirst { near.send([22]) } else { recount.book.withLock { $0.served = hello } }
+        while case .bytes = near.receive() {}
+        return near.shutDown()
+      }
       let takes: Bool
       switch plan {
       case .everyConnection: takes = true
@@ -95,6 +103,7 @@ final class Interceptor: Sendable {
         // Until the end of the pair before has been seen.
         Thread.sleep(forTimeInterval: 0.08)
         takes = pair.isDrawnAnew && recount.book.withLock { ($0.served == hello) != $0.hasSpoken }
+      case .teasing: takes = pair.isDrawnAnew && recount.book.withLock { $0.served == hello }
       case .halfOfAll: takes = Bool.random()
       }
       if takes { recount.count.add(1, ordering: .relaxed) }
