@@ -3,7 +3,9 @@
 #ifndef PINFOLD_CCOMPRESSION_H
 #define PINFOLD_CCOMPRESSION_H
 #include <brotli/decode.h>
+#include <malloc.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -25,10 +27,34 @@ static inline int pinfold_open_zlib(const uint8_t *_Nonnull input, size_t input_
   return whole;
 }
 
-/* BrotliDecoderDecompress(3) leaves unsaid whether input was left over; the streaming calls say it. */
+/* What the decoder may still allocate. It makes its window as large as the stream says its content is, up to 16 MiB, and
+   fills it before the first byte comes out, however little is asked for. */
+struct pinfold_brotli_budget {
+  size_t left;
+};
+
+static inline void *_Nullable pinfold_brotli_allocate(void *_Nullable opaque, size_t size) {
+  struct pinfold_brotli_budget *budget = opaque;
+  void *memory = size <= budget->left ? malloc(size) : NULL;
+  if (memory == NULL) return NULL;
+  size_t taken = malloc_usable_size(memory);
+  budget->left -= taken < budget->left ? taken : budget->left;
+  return memory;
+}
+
+static inline void pinfold_brotli_release(void *_Nullable opaque, void *_Nullable memory) {
+  struct pinfold_brotli_budget *budget = opaque;
+  budget->left += malloc_usable_size(memory);
+  free(memory);
+}
+
+/* BrotliDecoderDecompress(3) leaves unsaid whether input was left over; the streaming calls say it. An honest stream takes
+   a window of less than twice its content, for a moment an older one beside it, and tables. */
 static inline int pinfold_open_brotli(const uint8_t *_Nonnull input, size_t input_length, uint8_t *_Nonnull output,
                                       size_t output_length) {
-  BrotliDecoderState *state = BrotliDecoderCreateInstance(NULL, NULL, NULL);
+  struct pinfold_brotli_budget budget = {4 * output_length + (512 << 10)};
+  BrotliDecoderState *state =
+      BrotliDecoderCreateInstance(pinfold_brotli_allocate, pinfold_brotli_release, &budget);
   if (state == NULL) return 0;
   BrotliDecoderResult result =
       BrotliDecoderDecompressStream(state, &input_length, &input, &output_length, &output, NULL);

@@ -11,6 +11,8 @@ package struct Verdict: Equatable, Sendable {
   package var detail: String
   /// The key of the leaf that was judged, when one was seen.
   package var leafKey: Digest256?
+  /// Whether the peer has yet to show that it owns the key, by the end of its handshake: with static RSA it signs nothing.
+  package var awaitsProof = false
 
   /// Makes a verdict that allows exactly when its reason does.
   package init(_ reason: Reason, method: VerificationMethod = .none, detail: String = "", leafKey: Digest256? = nil) {

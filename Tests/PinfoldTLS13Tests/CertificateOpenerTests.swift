@@ -1,3 +1,4 @@
+import Glibc
 import PinfoldModel
 import Testing
 
@@ -64,6 +65,23 @@ import Testing
     let bytes = try #require(Hex.decode("78daedc1010d000000c2a0f74f6d0f0714")) + [UInt8](repeating: 0, count: 295)
     for announced in [64, 100_000, 131_072] {
       #expect(CertificateOpener.open(bytes[...], algorithm: 1, announced: announced) == nil)
+    }
+  }
+
+  /// Guards: a worker that stands still, and 16 MiB, for each of the 14 bytes of a hostile upstream.
+  @Test("a brotli stream that says it is large takes no memory for it") func brotliWindow() async throws {
+    await #expect(processExitsWith: .success) {
+      // 16 MiB less 1 KiB of one byte, in a window of 16 MiB.
+      let bytes = try #require(Hex.decode("9ffffbfff82582e2b1402077fe1f"))
+      var before = rusage()
+      #expect(unsafe getrusage(0, &before) == 0)
+      for announced in [1, 1000, 131_072] {
+        #expect(CertificateOpener.open(bytes[...], algorithm: 2, announced: announced) == nil)
+      }
+      var after = rusage()
+      #expect(unsafe getrusage(0, &after) == 0)
+      // Kilobytes of resident memory at the peak.
+      #expect(after.ru_maxrss - before.ru_maxrss < 4096)
     }
   }
 }

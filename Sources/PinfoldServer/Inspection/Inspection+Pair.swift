@@ -67,6 +67,20 @@ extension Inspection {
     if case .finished(let seen) = leg.result, !seen.isTLS13 { isOlder = true }
   }
 
+  /// Whether the probe is asked for a second hello too, as far as it can tell. Once the client has the request, the pair
+  /// cannot be drawn anew; `false` says that it has to be.
+  mutating func mayPassRetry(beside leg: ProbeLeg?) async throws(Refusal) -> Bool {
+    switch await leg?.standing(patience: patience) {
+    case .ready, nil: return true
+    case .silent:
+      retryStalled = true
+      return false
+    case .different:
+      throw Refusal(
+        .probeFailed, "probe: the upstream asked the two connections for different hellos", method: .probe)
+    }
+  }
+
   /// Reads on until the probe is over. An attacker sees by the window how much lies unread (RFC 9293 §3.8.6), and the
   /// probe's connection is read all the time.
   func readOn(_ reader: inout ServerFlightReader, until leg: ProbeLeg) async throws(Refusal) {

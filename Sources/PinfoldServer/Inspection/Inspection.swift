@@ -57,6 +57,8 @@ struct Inspection {
   var firstProbe: ProbeHandshake?
   /// Whether the upstream was offered TLS 1.3, chose an older version and proved its key on the spot.
   var provedOlder = false
+  /// Whether the upstream showed a certificate and signed nothing with its key (static RSA).
+  var awaitsProof = false
   /// What a probe found that was made before the app's connection, since the upstream serves one at a time.
   var probedAhead: Evidence?
   /// Whether the probe leaves before the app's connection is answered, as an upstream needs it that serves one
@@ -111,6 +113,7 @@ struct Inspection {
     }
     guard let finding else { throw Refusal(.internalError) }
     var verdict = try await judgeAsOfNow(finding.evidence, finding.method)
+    verdict.awaitsProof = awaitsProof
     if leavesEarly, finding.method == .probe { verdict.detail = "the upstream serves one connection at a time" }
     guard verdict.allows else { throw Refusal(verdict) }
     if isFullTLS13 { noteFullTLS13(finding) }
@@ -129,6 +132,7 @@ struct Inspection {
   ) async throws(Refusal) -> Finding? {
     isFullTLS13 = false
     provedOlder = false
+    awaitsProof = false
     let leg = try await openProbeLeg(for: hello)
     defer { leg?.abandon() }
     try await sendHello(hello.records, beside: leg)
@@ -226,22 +230,13 @@ struct Inspection {
       case .incomplete:
         event = try await receiveFlight(&reader)
       case .helloRetryRequest(let retry):
-        // Once the client has it, the lot cannot be drawn anew: first make sure that the probe is asked for one too.
-        switch await leg?.standing(patience: patience) {
-        case .ready, nil: break
-        case .silent:
-          retryStalled = true
-          return nil
-        case .different:
-          throw Refusal(
-            .probeFailed, "probe: the upstream asked the two connections for different hellos", method: .probe)
-        }
+        guard try await mayPassRetry(beside: leg) else { return nil }
         hello = try await passRetry(retry, &reader, answering: hello)
         sentUp += try await sendSecondHello(hello, beside: leg)
         request = retry
         event = reader.secondHello(hello)
       case .tls12Flight(let flight):
-        if case .signature = flight.keyProof { provedOlder = hello.offersTLS13 }
+        if case .signature = flight.keyProof { provedOlder = hello.offersTLS13 } else { awaitsProof = true }
         let evidence = try judgeInBand(flight, hello)
         let lesson = lesson(behind: flight, answering: hello, evidence: evidence, receivedEnd: reader.receivedEnd)
         return Finding(evidence: evidence, method: .inBand, sentUp: sentUp, lesson: lesson)

@@ -104,6 +104,8 @@ final class Worker: @unchecked Sendable {
     shard.verification(
       host: account.hostLabel, method: account.verdict.method, reason: account.verdict.reason,
       nanoseconds: account.verdictNanoseconds)
+    // Whoever copies a certificate owns no key, and must not be able to make anything of it.
+    if account.verdict.awaitsProof { return }
     services.breaker.count(account.decision, account.verdict.reason, client: account.identity)
   }
 

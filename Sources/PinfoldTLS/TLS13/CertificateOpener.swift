@@ -16,7 +16,8 @@ package enum CertificateOpener {
   /// The body of the Certificate message inside; nil for an unknown algorithm, a length over the limit, compressed
   /// bytes that are broken, too short or too long, or content that is not exactly as long as announced.
   ///
-  /// No more memory than the announced length is filled, whatever the input would expand to.
+  /// No more memory than the announced length is filled, and a few times that and half a megabyte for the decoder,
+  /// whatever the input would expand to.
   package static func open(_ compressed: ArraySlice<UInt8>, algorithm: UInt16, announced: Int) -> [UInt8]? {
     guard let algorithm = Algorithm(rawValue: algorithm), announced > 0, announced <= limit, !compressed.isEmpty
     else { return nil }

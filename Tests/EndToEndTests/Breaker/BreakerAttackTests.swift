@@ -64,6 +64,9 @@ extension Operation {
         connection.socket.send([22, 3, 3, 0, 4, 2, 0, 0, 0])
         connection.readToEnd(seconds: 5)
       }
+      // Static RSA signs nothing: whoever copied the certificate could send this flight.
+      let unsigned = try Servers.nginx(
+        certificates.rsa, protocols: "TLSv1.2", options: "ssl_ciphers AES128-GCM-SHA256;")
       let upstreams: [(host: String, port: UInt16, options: [String], reason: String)] = [
         ("chain.pinfold.test", stranger.port, ["--tls12"], "chain_invalid"),
         ("chain13.pinfold.test", stranger.port, [], "chain_invalid"),
@@ -71,6 +74,7 @@ extension Operation {
         ("proof.pinfold.test", replayed.port, ["--tls12"], "key_not_proven"),
         ("malformed.pinfold.test", malformed.port, ["--tls12"], "malformed_handshake"),
         ("sni.pinfold.test", genuine.port, ["--tls12", "--sni", "www.pinfold.test"], "sni_mismatch"),
+        ("unsigned.pinfold.test", unsigned.port, ["--tls12", "--ciphers", "AES128-GCM-SHA256"], "pin_mismatch"),
       ]
       let settings = try Settings.pinned(certificates.other.pin, port: genuine.port).with {
         for upstream in upstreams {
@@ -88,11 +92,11 @@ extension Operation {
         let served = try stage.tunnels(170, ["--host", upstream.host] + upstream.options)
         #expect(served == ["refused": 170], "\(upstream.host) \(served)")
       }
-      let reasons = Dictionary(grouping: try stage.pinfold.reasons(1020)) { $0 }.mapValues(\.count)
+      let reasons = Dictionary(grouping: try stage.pinfold.reasons(1190)) { $0 }.mapValues(\.count)
       #expect(
         reasons == [
           "chain_invalid": 340, "name_mismatch": 170, "key_not_proven": 170, "malformed_handshake": 170,
-          "sni_mismatch": 170,
+          "sni_mismatch": 170, "pin_mismatch": 170,
         ])
       for _ in 0..<50 {
         let reply = try RawClient(to: stage.pinfold.port).connect("expired.pinfold.test:443")

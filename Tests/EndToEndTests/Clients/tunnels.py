@@ -3,7 +3,8 @@
 Each asks for `/NUMBER` and prints `NUMBER NAME`, the common name of whoever served it, or `NUMBER refused`. With
 `--sessions-of` each offers a fresh TLS 1.3 session, made beforehand at that port of 127.0.0.1 without the proxy.
 `--from` is the client's own address, `--host` whom it asks for, `--sni` whom it names to the server, `--user` its
-`name:password` for the proxy; with `--tls12` it speaks no newer version, and with `--rsa` it takes RSA certificates only.
+`name:password` for the proxy; with `--tls12` it speaks no newer version, with `--rsa` it takes RSA certificates only, and
+with `--ciphers` those suites.
 """
 import base64
 import argparse
@@ -22,6 +23,7 @@ parser.add_argument("--sni")
 parser.add_argument("--user")
 parser.add_argument("--tls12", action="store_true")
 parser.add_argument("--rsa", action="store_true")
+parser.add_argument("--ciphers")
 arguments = parser.parse_args()
 HOST = arguments.host
 context = ssl.create_default_context(cafile=arguments.root)
@@ -29,6 +31,8 @@ if arguments.tls12 or arguments.rsa:
     context.maximum_version = ssl.TLSVersion.TLSv1_2
 if arguments.rsa:
     context.set_ciphers("ECDHE-RSA-AES128-GCM-SHA256")
+if arguments.ciphers:
+    context.set_ciphers(arguments.ciphers)
 if arguments.sni:
     context.check_hostname = False
 if arguments.key_log:
