@@ -27,8 +27,8 @@ extension Inspection {
   /// What the upstream answers on the app's connection, once it has said something on both; `nil` when it answered on one
   /// of them and stays silent on the other, whichever it is, so that the pair is to be drawn anew.
   ///
-  /// Both connections stay open and are read meanwhile. What ends a tunnel, on either of them, ends it at once; and so does
-  /// a flight of TLS 1.2 or older on the app's connection, which is judged by itself.
+  /// Both connections stay open and are read meanwhile. A failure on either of them ends the tunnel where it would be drawn
+  /// anew. A flight of TLS 1.2 or older on the app's connection waits for nothing: it is judged by itself.
   mutating func receiveFirst(
     _ reader: inout ServerFlightReader, beside leg: ProbeLeg
   ) async throws(Refusal) -> ServerFlightReader.Event? {
@@ -42,15 +42,15 @@ extension Inspection {
       }
       let legHeardAt = leg.heardAt ?? (leg.isOver ? worker.loop.now : nil)
       if heardAt != nil, legHeardAt != nil { return event }
-      if case .failed(let reason, let detail) = leg.result {
-        probe = leg.kind
-        worker.shard.probe(leg.kind, .failure)
-        throw Refusal(reason, detail, method: .probe)
-      }
       if limit == nil, let first = heardAt ?? legHeardAt {
         limit = first.advanced(by: Self.patience(answeredIn: first.duration(since: sentHello)))
       }
       if let limit, worker.loop.now >= limit {
+        if case .failed(let reason, let detail) = leg.result {
+          probe = leg.kind
+          worker.shard.probe(leg.kind, .failure)
+          throw Refusal(reason, detail, method: .probe)
+        }
         note(silenceBeside: event, leg)
         return nil
       }

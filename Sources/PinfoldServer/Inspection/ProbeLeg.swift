@@ -25,7 +25,7 @@ import PinfoldWire
     case ready
     /// It has not said a word.
     case silent
-    /// It wants no second hello here.
+    /// It went through the whole handshake without one.
     case different
   }
 
@@ -122,7 +122,9 @@ import PinfoldWire
     guard await isServed(patience: patience) else { return .silent }
     guard case .twin = handshake else { return .ready }
     await listen(for: deadline.duration(since: loop.now)) { self.hasRetried || self.isOver }
-    return hasRetried ? .ready : .different
+    // One that failed refuses the tunnel later, whatever the app's connection comes to.
+    if case .finished = result { return hasRetried ? .ready : .different }
+    return .ready
   }
 
   /// Takes leave of the upstream and closes the connection; may be called again.

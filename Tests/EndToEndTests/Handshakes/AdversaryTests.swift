@@ -21,6 +21,7 @@ extension Handshakes {
       var readByEvil: Set<Int> = []
       var interceptions = 0
       var connections = 0
+      var unread = 0
       var reasons: [String: Int] = [:]
       var text = ""
     }
@@ -65,6 +66,7 @@ extension Handshakes {
       }
       outcome.interceptions = interceptor.interceptions
       outcome.connections = interceptor.connections
+      outcome.unread = interceptor.unread
       outcome.reasons = Dictionary(grouping: try pinfold.reasons(tunnels)) { $0 }.mapValues(\.count)
       outcome.text =
         "refused \(outcome.refused.count), by evil \(outcome.byEvil.count), by genuine \(outcome.byGenuine.count), "
@@ -151,6 +153,15 @@ extension Handshakes {
       #expect(outcome.connections == 4 * 40, "each tunnel has two pairs: \(outcome.text)")
       #expect(outcome.refused.count >= 6, "\(outcome.text)")
       #expect(outcome.reasons["pin_mismatch"] == outcome.refused.count, "\(outcome.text)")
+    }
+
+    /// Guards: an app's connection that nobody reads while the probe's is read.
+    @Test("An attacker who holds a part of each flight back finds nothing unread on either connection") func weighing()
+      throws
+    {
+      let outcome = try attack(.weighing, tunnels: 16)
+      #expect(outcome.byGenuine.count == 16, "\(outcome.text)")
+      #expect(outcome.unread == 0, "\(outcome.text)")
     }
 
     /// Guards: a probe that was answered in TLS 1.2, by the genuine server, vouching for an app's connection in TLS 1.3.

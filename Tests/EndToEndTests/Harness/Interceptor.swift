@@ -25,6 +25,9 @@ final class Interceptor: Sendable {
     /// Answers the first connection of a tunnel's first pair with one byte, which commits him to nothing, and the second
     /// not at all; of the pair drawn anew he takes the hello that was not answered.
     case teasing = "the one that was not answered when the other one was, with a byte"
+    /// Stays honest, and holds a part of each answer back for a while to look how much of the rest lies unread, as an
+    /// attacker sees by the window.
+    case weighing = "none, but looks how much of each lies unread"
     case halfOfAll = "each connection with even odds"
   }
 
@@ -61,9 +64,12 @@ final class Interceptor: Sendable {
   /// Connections given to the attacker's server.
   var interceptions: Int { intercepted.count.load(ordering: .relaxed) }
   var connections: Int { listener.connectionCount }
+  /// Connections on which bytes lay unread while others were held back.
+  var unread: Int { intercepted.unread.load(ordering: .relaxed) }
 
   private final class Recount: Sendable {
     let count = Atomic<Int>(0)
+    let unread = Atomic<Int>(0)
     let book = Mutex(Book())
   }
 
@@ -89,6 +95,7 @@ final class Interceptor: Sendable {
         while case .bytes = near.receive() {}
         return near.shutDown()
       }
+      if plan == .weighing { return Self.weigh(near, hello, genuine, isFirst: isFirst, recount.unread) }
       let takes: Bool
       switch plan {
       case .everyConnection: takes = true
@@ -104,7 +111,7 @@ final class Interceptor: Sendable {
         Thread.sleep(forTimeInterval: 0.08)
         takes = pair.isDrawnAnew && recount.book.withLock { ($0.served == hello) != $0.hasSpoken }
       case .teasing: takes = pair.isDrawnAnew && recount.book.withLock { $0.served == hello }
-      case .halfOfAll: takes = Bool.random()
+      case .halfOfAll, .weighing: takes = Bool.random()
       }
       if takes { recount.count.add(1, ordering: .relaxed) }
       guard let far = try? Socket.connect(to: takes ? evil : genuine) else { return near.shutDown() }
@@ -120,6 +127,41 @@ final class Interceptor: Sendable {
 
   /// Seconds the patient one keeps a connection waiting: less than a slow server would take.
   private static let patience = 0.15
+
+  /// The first connection gets its ServerHello, a little later all but the last bytes of the flight, and these at last; the
+  /// second one a byte, and the rest when the first one has all.
+  private static func weigh(
+    _ near: Socket, _ hello: [UInt8], _ genuine: UInt16, isFirst: Bool, _ unread: borrowing Atomic<Int>
+  ) {
+    guard let far = try? Socket.connect(to: genuine), far.send(hello), case .bytes(let flight) = far.receive(),
+      let record = TLSRecords.firstLength(flight), record < flight.count - 20
+    else { return near.shutDown() }
+    if isFirst {
+      near.send(Array(flight[..<record]))
+      Thread.sleep(forTimeInterval: 0.05)
+      near.send(Array(flight[record..<(flight.count - 20)]))
+      Thread.sleep(forTimeInterval: 0.1)
+      if bytesUnread(behind: near.localPort) > 0 { unread.add(1, ordering: .relaxed) }
+      near.send(Array(flight.suffix(20)))
+    } else {
+      near.send([flight[0]])
+      Thread.sleep(forTimeInterval: 0.25)
+      near.send(Array(flight.dropFirst()))
+    }
+    Tap.join(near, far, Tap.Connection())
+  }
+
+  /// What the other sides of connections to this port have not read: rx_queue of proc_net(5).
+  private static func bytesUnread(behind port: UInt16) -> Int {
+    let table = (try? String(contentsOfFile: "/proc/net/tcp", encoding: .utf8)) ?? ""
+    return table.split(separator: "\n").dropFirst().reduce(0) { sum, line in
+      let fields = line.split(separator: " ")
+      guard fields.count > 4, fields[2].hasSuffix(":" + String(format: "%04X", Int(port))),
+        let queue = fields[4].split(separator: ":").last
+      else { return sum }
+      return sum + (Int(queue, radix: 16) ?? 0)
+    }
+  }
 
   private static func readHello(_ socket: Socket) -> [UInt8] {
     var bytes: [UInt8] = []

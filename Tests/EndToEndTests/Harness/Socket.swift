@@ -86,6 +86,15 @@ final class Socket: Sendable {
     return socket
   }
 
+  /// The port on this side; 0 when the system does not say.
+  var localPort: UInt16 {
+    var (address, length) = (sockaddr_in(), Self.addressLength)
+    let result = unsafe withUnsafeMutablePointer(to: &address) { pointer in
+      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe getsockname(descriptor, $0, &length) }
+    }
+    return result == 0 ? UInt16(bigEndian: address.sin_port) : 0
+  }
+
   /// What one receive brought.
   enum Received: Equatable {
     case bytes([UInt8])
