@@ -46,7 +46,7 @@ extension Inspection {
         limit = first.advanced(by: Self.patience(answeredIn: first.duration(since: sentHello)))
       }
       if let limit, worker.loop.now >= limit {
-        if case .failed(let reason, let detail) = leg.result {
+        if case .failed(let reason, let detail) = leg.result, !leg.wasResumed {
           probe = leg.kind
           worker.shard.probe(leg.kind, .failure)
           throw Refusal(reason, detail, method: .probe)

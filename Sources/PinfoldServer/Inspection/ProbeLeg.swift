@@ -44,6 +44,8 @@ import PinfoldWire
   /// Whether the leg ends as soon as it is done. Only for upstreams that serve one connection at a time: to everybody
   /// else the end of one connection while the other waits would tell which of them is the app's.
   private let leavesEarly: Bool
+  /// Whether the handshake ended because the upstream resumed a session, as it would on the app's connection.
+  private(set) var wasResumed = false
   /// When the upstream's first word came, or its end.
   private(set) var heardAt: Deadline?
   /// Called when the first word came, a second hello is asked for, or the handshake is over.
@@ -200,6 +202,10 @@ import PinfoldWire
         case .failed(let reason, let detail, let farewell):
           self.farewell = farewell
           return .failed(reason, "probe: \(detail)")
+        case .resumed(let farewell):
+          self.farewell = farewell
+          wasResumed = true
+          return .failed(.probeFailed, "probe: the upstream resumed a session instead of showing its certificate")
         case .send(let bytes):
           try await socket.send(bytes, deadline: deadline)
           next = .needMore
