@@ -4,6 +4,21 @@ import Testing
 /// behind it worthless.
 extension Handshakes {
   @Suite struct HarnessTests {
+    /// Would catch a port that is called free, and taken by the copy of its descriptor that a child holds for the moment
+    /// before it runs its own program.
+    @Test func `a free port stays free while children are started`() async throws {
+      let start: @Sendable () throws -> Void = { for _ in 0..<150 { _ = try Child(["true"]) } }
+      try await withThrowingTaskGroup { group in
+        group.addTask(operation: start)
+        group.addTask(operation: start)
+        for _ in 0..<3000 {
+          let port = try FreePort.next()
+          #expect(try Socket.listen(on: port) != nil, "\(port)")
+        }
+        try await group.waitForAll()
+      }
+    }
+
     @Test(
       "A client reaches a server through a proxy that enforces nothing, and the tap sees its flight",
       arguments: Client.allCases)

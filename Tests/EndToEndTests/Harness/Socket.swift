@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// A blocking TCP socket on 127.0.0.1 whose every wait is bounded; closed with its owner.
 final class Socket: Sendable {
@@ -62,6 +63,12 @@ final class Socket: Sendable {
 
   /// Listens on the port; `nil` when it is taken.
   static func listen(on port: UInt16, backlog: Int32 = 64) throws -> Socket? {
+    guard let socket = try bound(to: port), Glibc.listen(socket.descriptor, backlog) == 0 else { return nil }
+    return socket
+  }
+
+  /// Bound to the port and not listening; `nil` when somebody listens there.
+  fileprivate static func bound(to port: UInt16) throws -> Socket? {
     let socket = try make()
     socket.set(SO_REUSEADDR, 1)
     var address = loopback(port)
@@ -70,8 +77,7 @@ final class Socket: Sendable {
         unsafe bind(socket.descriptor, $0, addressLength)
       }
     }
-    guard result == 0, Glibc.listen(socket.descriptor, backlog) == 0 else { return nil }
-    return socket
+    return result == 0 ? socket : nil
   }
 
   /// The next connection; `nil` when none comes in time or the listener was shut down.
@@ -140,17 +146,28 @@ final class Socket: Sendable {
 
 /// Ports nobody listens on.
 enum FreePort {
-  /// A port below the range that outgoing connections are given, so that none of those can take it meanwhile.
+  /// Below the range that outgoing connections are given, so that none of those can take one meanwhile.
+  private static let range: Range<UInt16> = 20000..<32000
+  private static let last = Mutex(UInt16.random(in: range))
+
+  /// A port that comes again only after all the others: what one test was given, no other takes meanwhile.
+  ///
+  /// It is tried without listening. A child that is being started holds a copy of every descriptor until it runs its own
+  /// program (close-on-exec), and the copy of a listening one would keep the port taken; with SO_REUSEADDR that of a
+  /// bound one does not (socket(7)).
   static func next() throws -> UInt16 {
-    for _ in 0..<200 {
-      let port = UInt16.random(in: 20000..<32000)
-      if try Socket.listen(on: port) != nil { return port }
+    for _ in range {
+      let port = last.withLock { last in
+        last = last + 1 < range.upperBound ? last + 1 : range.lowerBound
+        return last
+      }
+      if try Socket.bound(to: port) != nil { return port }
     }
     throw HarnessError("no free port on 127.0.0.1")
   }
 
   /// Whether nobody listens on any of them.
   static func areFree(_ ports: UInt16...) -> Bool {
-    ports.allSatisfy { (try? Socket.listen(on: $0)) != nil }
+    ports.allSatisfy { (try? Socket.bound(to: $0)) != nil }
   }
 }
