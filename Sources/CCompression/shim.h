@@ -36,9 +36,12 @@ struct pinfold_brotli_budget {
 static inline void *_Nullable pinfold_brotli_allocate(void *_Nullable opaque, size_t size) {
   struct pinfold_brotli_budget *budget = opaque;
   void *memory = size <= budget->left ? malloc(size) : NULL;
-  if (memory == NULL) return NULL;
   size_t taken = malloc_usable_size(memory);
-  budget->left -= taken < budget->left ? taken : budget->left;
+  if (taken > budget->left) {
+    free(memory);
+    return NULL;
+  }
+  budget->left -= taken;
   return memory;
 }
 

@@ -34,8 +34,8 @@ final class Gatekeeper: Sendable {
     state = Mutex(State(known: RecentTable(limit: Self.memoryLimit)))
   }
 
-  /// The user behind these credentials, which are erased. Throws `credentialsNeeded` when they are missing or wrong,
-  /// `clientLimit` when this client has been wrong too often, `tunnelLimit` when too many are waiting.
+  /// The user behind these credentials, which the caller erases. Throws `credentialsNeeded` when they are missing or
+  /// wrong, `clientLimit` when this client has been wrong too often, `tunnelLimit` when too many are waiting.
   ///
   /// The wait ends when the client behind `socket` leaves (`credentialsNeeded`) or its tunnel is ended (`draining`). The
   /// hashing goes on.
@@ -44,7 +44,6 @@ final class Gatekeeper: Sendable {
     on loop: EventLoop
   ) async throws(TunnelFailure) -> String {
     guard let credentials else { throw .credentialsNeeded }
-    defer { credentials.erase(erase) }
     guard let name = name(of: credentials, list) else { throw .internalError }
     let waiter = LoopWaiter<Bool>(loop: loop)
     switch try standing(of: name, client, waiter, now: loop.now) {
@@ -61,9 +60,12 @@ final class Gatekeeper: Sendable {
     switch await waiter.wait(until: loop.deadline(after: Self.patience), for: socket) {
     case true: return credentials.user
     case false: throw .credentialsNeeded
-    case nil where socket?.isCancelled == true: throw .draining
-    case nil: throw socket?.hasHungUp == true ? .credentialsNeeded : .tunnelLimit(retryAfterSeconds: 1)
+    case nil: break
     }
+    // Who left waits no longer, or those who come and go would heap up behind one password.
+    state.withLock { $0.pending[name]?.removeAll { $0 === waiter } }
+    if socket?.isCancelled == true { throw .draining }
+    throw socket?.hasHungUp == true ? .credentialsNeeded : .tunnelLimit(retryAfterSeconds: 1)
   }
 
   private enum Standing {

@@ -40,13 +40,12 @@ extension Inspection {
       case .incomplete, .tls13, .helloRetryRequest: break
       default: return event
       }
-      let legHeardAt = leg.heardAt ?? (leg.isOver ? worker.loop.now : nil)
-      if heardAt != nil, legHeardAt != nil { return event }
-      if limit == nil, let first = heardAt ?? legHeardAt {
+      if heardAt != nil, leg.heardAt != nil { return event }
+      if limit == nil, let first = heardAt ?? leg.heardAt {
         limit = first.advanced(by: Self.patience(answeredIn: first.duration(since: sentHello)))
       }
       if let limit, worker.loop.now >= limit {
-        if case .failed(let reason, let detail) = leg.result, !leg.wasResumed {
+        if case .failed(let reason, let detail) = leg.result {
           probe = leg.kind
           worker.shard.probe(leg.kind, .failure)
           throw Refusal(reason, detail, method: .probe)

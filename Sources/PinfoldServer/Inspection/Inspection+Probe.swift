@@ -112,6 +112,9 @@ extension Inspection {
     case .stalled:
       shard?.probe(kind, .failure)
       throw Refusal(.probeFailed, "probe: the upstream serves one connection at a time", method: .probe)
+    case .resumed(let detail):
+      shard?.probe(kind, .failure)
+      throw Refusal(.probeFailed, detail, method: .probe)
     case .failed(let reason, let detail):
       shard?.probe(kind, .failure)
       throw Refusal(reason, detail, method: .probe)
@@ -170,7 +173,7 @@ private struct SingleProbe: Sendable {
     let outcome = await handshake()
     switch outcome {
     case .finished: worker.shard.probe(.openssl, .success)
-    case .failed: worker.shard.probe(.openssl, .failure)
+    case .resumed, .failed: worker.shard.probe(.openssl, .failure)
     case .stalled: break
     }
     return outcome

@@ -57,8 +57,6 @@ struct Inspection {
   var firstProbe: ProbeHandshake?
   /// Whether the upstream was offered TLS 1.3, chose an older version and proved its key on the spot.
   var provedOlder = false
-  /// Whether the upstream showed a certificate and signed nothing with its key (static RSA).
-  var awaitsProof = false
   /// What a probe found that was made before the app's connection, since the upstream serves one at a time.
   var probedAhead: Evidence?
   /// Whether the probe leaves before the app's connection is answered, as an upstream needs it that serves one
@@ -113,7 +111,7 @@ struct Inspection {
     }
     guard let finding else { throw Refusal(.internalError) }
     var verdict = try await judgeAsOfNow(finding.evidence, finding.method)
-    verdict.awaitsProof = awaitsProof
+    verdict.awaitsProof = finding.awaitsProof
     if leavesEarly, finding.method == .probe { verdict.detail = "the upstream serves one connection at a time" }
     guard verdict.allows else { throw Refusal(verdict) }
     if isFullTLS13 { noteFullTLS13(finding) }
@@ -132,7 +130,6 @@ struct Inspection {
   ) async throws(Refusal) -> Finding? {
     isFullTLS13 = false
     provedOlder = false
-    awaitsProof = false
     let leg = try await openProbeLeg(for: hello)
     defer { leg?.abandon() }
     try await sendHello(hello.records, beside: leg)
@@ -209,6 +206,8 @@ struct Inspection {
     var method: VerificationMethod
     var sentUp: Int
     var lesson: Lesson?
+    /// Whether the upstream showed a certificate and signed nothing with its key (static RSA).
+    var awaitsProof = false
   }
 
   @inline(__always)
@@ -236,10 +235,12 @@ struct Inspection {
         request = retry
         event = reader.secondHello(hello)
       case .tls12Flight(let flight):
-        if case .signature = flight.keyProof { provedOlder = hello.offersTLS13 } else { awaitsProof = true }
+        if case .signature = flight.keyProof { provedOlder = hello.offersTLS13 }
         let evidence = try judgeInBand(flight, hello)
         let lesson = lesson(behind: flight, answering: hello, evidence: evidence, receivedEnd: reader.receivedEnd)
-        return Finding(evidence: evidence, method: .inBand, sentUp: sentUp, lesson: lesson)
+        return Finding(
+          evidence: evidence, method: .inBand, sentUp: sentUp, lesson: lesson,
+          awaitsProof: flight.keyProof == .keyTransport)
       case .tls12Resumed(let resumed):
         if let origin = origin(ofSessionIn: hello) {
           return Finding(

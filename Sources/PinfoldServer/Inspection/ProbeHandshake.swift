@@ -20,7 +20,7 @@ enum ProbeHandshake {
     case finished(Seen, farewell: [UInt8])
     case failed(Reason, String, farewell: [UInt8])
     /// The upstream resumed the session of TLS 1.2 or older that app and twin offer, which shows no key.
-    case resumed(farewell: [UInt8])
+    case resumed(String, farewell: [UInt8])
   }
 
   /// Whose key was proven.
@@ -93,9 +93,9 @@ enum ProbeHandshake {
     case .finished(let result, let farewell):
       let key = result.rawPublicKey.map { Seen.Key.rawPublicKey($0) } ?? .certificates(result.certificates)
       return .finished(Seen(key: key, isTLS13: result.flight != nil), farewell: farewell)
-    case .failed(.resumed, let farewell): return .resumed(farewell: farewell)
     case .failed(let failure, let farewell):
       let (reason, detail) = describe(failure)
+      if case .resumed = failure { return .resumed(detail, farewell: farewell) }
       return .failed(reason, detail, farewell: farewell)
     }
   }

@@ -16,6 +16,8 @@ import PinfoldWire
     case finished(ProbeHandshake.Seen)
     /// The upstream never said a word on this connection, although it answered on the other.
     case stalled
+    /// The upstream resumed a session, as it would on the app's connection, and showed no key.
+    case resumed(String)
     case failed(Reason, String)
   }
 
@@ -44,9 +46,7 @@ import PinfoldWire
   /// Whether the leg ends as soon as it is done. Only for upstreams that serve one connection at a time: to everybody
   /// else the end of one connection while the other waits would tell which of them is the app's.
   private let leavesEarly: Bool
-  /// Whether the handshake ended because the upstream resumed a session, as it would on the app's connection.
-  private(set) var wasResumed = false
-  /// When the upstream's first word came, or its end.
+  /// When the upstream's first word came, or the handshake ended without one.
   private(set) var heardAt: Deadline?
   /// Called when the first word came, a second hello is asked for, or the handshake is over.
   var onProgress: (() -> Void)?
@@ -114,8 +114,8 @@ import PinfoldWire
   /// Whether the upstream serves this connection beside the app's: waits `patience` for its first word.
   func isServed(patience: Duration) async -> Bool {
     loop.preconditionOnLoop()
-    await listen(for: patience) { self.heardAt != nil || self.isOver }
-    return heardAt != nil || isOver
+    await listen(for: patience) { self.heardAt != nil }
+    return heardAt != nil
   }
 
   /// Waits until it is clear what the upstream wants here, when it wants a second hello on the app's connection:
@@ -125,7 +125,7 @@ import PinfoldWire
     guard case .twin = handshake else { return .ready }
     await listen(for: deadline.duration(since: loop.now)) { self.hasRetried || self.isOver }
     // One that failed refuses the tunnel later, whatever the app's connection comes to.
-    if case .finished = result { return hasRetried ? .ready : .different }
+    if case .finished = result { return .different }
     return .ready
   }
 
@@ -186,6 +186,7 @@ import PinfoldWire
   private func run(_ first: ProbeHandshake.Step) async -> Outcome {
     let outcome = await shakeHands(first)
     result = outcome
+    heardAt = heardAt ?? loop.now
     wakeListener()
     if leavesEarly { leave() }
     return outcome
@@ -202,10 +203,9 @@ import PinfoldWire
         case .failed(let reason, let detail, let farewell):
           self.farewell = farewell
           return .failed(reason, "probe: \(detail)")
-        case .resumed(let farewell):
+        case .resumed(let detail, let farewell):
           self.farewell = farewell
-          wasResumed = true
-          return .failed(.probeFailed, "probe: the upstream resumed a session instead of showing its certificate")
+          return .resumed("probe: \(detail)")
         case .send(let bytes):
           try await socket.send(bytes, deadline: deadline)
           next = .needMore
