@@ -103,8 +103,13 @@ package struct ByteReader: ~Escapable {
   @_lifetime(copy self)
   @_lifetime(self: copy self)
   package mutating func nested(width: Int, atLeast minimum: Int = 0) throws(WireError) -> ByteReader {
-    let range = try vector(width: width, atLeast: minimum)
-    return ByteReader(bytes.extracting((range.lowerBound - base)..<(range.upperBound - base)), at: range.lowerBound)
+    reader(over: try vector(width: width, atLeast: minimum))
+  }
+
+  /// Lends a reader over a range that was read: one that this reader answered.
+  @_lifetime(copy self)
+  package func reader(over range: Range<Int>) -> ByteReader {
+    ByteReader(bytes.extracting((range.lowerBound - base)..<(range.upperBound - base)), at: range.lowerBound)
   }
 
   /// Reads a vector of 16-bit numbers whose length in bytes stands in front in `width` bytes; it may not be empty.

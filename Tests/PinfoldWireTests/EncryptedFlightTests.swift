@@ -141,7 +141,10 @@ import Testing
     ),
     ("an entry's extension of another message", extensions + certificate([([1], [(51, [])])]), misplaced),
     ("a key share among the EncryptedExtensions", Wire.message(8, Wire.extensions([(51, [])])), misplaced),
-    ("an extension nobody asked for", Wire.message(8, Wire.extensions([(19, [0])])), misplaced),
+    (
+      "an extension nobody asked for", Wire.message(8, Wire.extensions([(19, [0])])),
+      "an extension that was not asked for"
+    ),
     ("an extension twice", Wire.message(8, Wire.extensions([(0, []), (0, [])])), "an extension stands twice"),
     ("bytes behind the extensions", Wire.message(8, Wire.extensions([]) + [0]), "bytes lie behind the last field"),
     (

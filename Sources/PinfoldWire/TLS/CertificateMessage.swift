@@ -50,44 +50,16 @@ enum CertificateMessage {
       guard entries.count < WireLimits.certificates else { throw .malformed("too many certificates", at: list.offset) }
       let certificate = try list.vector(width: 3, atLeast: 1)
       let extensions = try TLSExtension.list(&list)
-      for one in extensions { try check(one, client, isLeaf: entries.isEmpty) }
+      for one in extensions {
+        // RFC 9345 §4.1.1.
+        guard entries.isEmpty || one.type != ExtensionType.delegatedCredential else {
+          throw .malformed("a delegated credential outside the leaf's entry", at: one.content.lowerBound - 4)
+        }
+        try ServerExtension.check(one, in: .certificate, answering: client, list.reader(over: one.content))
+      }
       entries.append(CertificateEntry(certificate: certificate, extensions: extensions))
     }
     guard !rawPublicKey || entries.count == 1 else { throw .malformed("more than one raw public key", at: start) }
     return entries
-  }
-
-  /// RFC 8446 §4.2: which extensions may stand in a Certificate; RFC 9345 §4.1.1: a delegated credential in the leaf's
-  /// entry only.
-  private static func check(_ one: TLSExtension, _ client: ClientHello, isLeaf: Bool) throws(WireError) {
-    let start = one.content.lowerBound - 4
-    guard client.offers(extension: one.type) else { throw .malformed("an extension that was not asked for", at: start) }
-    switch one.type {
-    case ExtensionType.delegatedCredential where !isLeaf:
-      throw .malformed("a delegated credential outside the leaf's entry", at: start)
-    case ExtensionType.statusRequest, ExtensionType.signedCertificateTimestamp, ExtensionType.delegatedCredential:
-      return
-    default:
-      guard !TLSExtension.isOfAnotherMessage(one.type) else {
-        throw .malformed("an extension that may not stand in this message", at: start)
-      }
-    }
-  }
-}
-
-extension TLSExtension {
-  /// Whether the registry puts this type into other messages than EncryptedExtensions or Certificate (RFC 8446 §4.2 and
-  /// the "TLS 1.3" column of the registry). Types not known here are taken where the client offered them.
-  static func isOfAnotherMessage(_ type: UInt16) -> Bool {
-    switch type {
-    case ExtensionType.signatureAlgorithms, ExtensionType.padding, ExtensionType.encryptThenMAC,
-      ExtensionType.extendedMasterSecret, ExtensionType.compressCertificate, ExtensionType.sessionTicket,
-      ExtensionType.preSharedKey, ExtensionType.supportedVersions, ExtensionType.cookie,
-      ExtensionType.pskKeyExchangeModes, ExtensionType.certificateAuthorities, ExtensionType.oidFilters,
-      ExtensionType.postHandshakeAuth, ExtensionType.signatureAlgorithmsCert, ExtensionType.keyShare,
-      ExtensionType.renegotiationInfo:
-      true
-    default: false
-    }
   }
 }

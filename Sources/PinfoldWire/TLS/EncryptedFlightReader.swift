@@ -114,14 +114,9 @@ package struct EncryptedFlightReader: Sendable {
     try reader.finish()
     for one in extensions {
       let start = one.content.lowerBound
-      guard client.offers(extension: one.type), !TLSExtension.isOfAnotherMessage(one.type) else {
-        throw .malformed("an extension that may not stand in this message", at: start - 4)
-      }
-      var content = ByteReader(bytes.span.extracting(one.content), at: start)
+      try ServerExtension.check(one, in: .encryptedExtensions, answering: client, reader.reader(over: one.content))
+      var content = reader.reader(over: one.content)
       switch one.type {
-      case ExtensionType.statusRequest, ExtensionType.signedCertificateTimestamp, ExtensionType.delegatedCredential:
-        throw .malformed("an extension that may not stand in this message", at: start - 4)
-      case ExtensionType.serverName: break
       case ExtensionType.earlyData:
         // RFC 8446 §4.2.10: only with the first pre-shared key.
         guard hello.selectedPSK == 0 else { throw .malformed("0-RTT data without its key", at: start - 4) }
@@ -141,6 +136,9 @@ package struct EncryptedFlightReader: Sendable {
     guard try reader.u8() == 0 else { throw .malformed("the CertificateRequest has a context", at: start) }
     let asked = try TLSExtension.list(&reader)
     try reader.finish()
+    for one in asked {
+      try ServerExtension.check(one, in: .certificateRequest, answering: client, reader.reader(over: one.content))
+    }
     guard asked.has(ExtensionType.signatureAlgorithms) else {
       throw .malformed("the CertificateRequest names no signature algorithms", at: start)
     }

@@ -56,12 +56,20 @@ package enum HandshakeType {
 package enum ExtensionType {
   /// server_name (RFC 6066 §3).
   package static let serverName: UInt16 = 0
+  /// max_fragment_length (RFC 6066 §4).
+  package static let maxFragmentLength: UInt16 = 1
   /// status_request (RFC 6066 §8).
   package static let statusRequest: UInt16 = 5
   /// supported_groups (RFC 8446 §4.2.7).
   package static let supportedGroups: UInt16 = 10
+  /// ec_point_formats (RFC 8422 §5.1.2).
+  package static let ecPointFormats: UInt16 = 11
   /// signature_algorithms (RFC 8446 §4.2.3).
   package static let signatureAlgorithms: UInt16 = 13
+  /// use_srtp (RFC 5764).
+  package static let useSRTP: UInt16 = 14
+  /// heartbeat (RFC 6520).
+  package static let heartbeat: UInt16 = 15
   /// application_layer_protocol_negotiation (RFC 7301).
   package static let alpn: UInt16 = 16
   /// status_request_v2 (RFC 6961).
@@ -80,6 +88,8 @@ package enum ExtensionType {
   package static let extendedMasterSecret: UInt16 = 23
   /// compress_certificate (RFC 8879).
   package static let compressCertificate: UInt16 = 27
+  /// record_size_limit (RFC 8449).
+  package static let recordSizeLimit: UInt16 = 28
   /// delegated_credential (RFC 9345).
   package static let delegatedCredential: UInt16 = 34
   /// session_ticket (RFC 5077).
@@ -104,6 +114,16 @@ package enum ExtensionType {
   package static let signatureAlgorithmsCert: UInt16 = 50
   /// key_share (RFC 8446 §4.2.8).
   package static let keyShare: UInt16 = 51
+  /// transparency_info (RFC 9162 §6.5).
+  package static let transparencyInfo: UInt16 = 52
+  /// quic_transport_parameters (RFC 9001 §8.2).
+  package static let quicTransportParameters: UInt16 = 57
+  /// ticket_request (RFC 9149).
+  package static let ticketRequest: UInt16 = 58
+  /// dnssec_chain (RFC 9102).
+  package static let dnssecChain: UInt16 = 59
+  /// next_protocol_negotiation, which ALPN took the place of.
+  package static let nextProtocolNegotiation: UInt16 = 13172
   /// encrypted_client_hello (RFC 9849).
   package static let encryptedClientHello: UInt16 = 0xfe0d
   /// renegotiation_info (RFC 5746).

@@ -36,7 +36,9 @@ extension ServerHello {
     guard client.offers(version: version) else {
       throw .malformed("the server chose a version that was not offered", at: 4)
     }
-    guard (version == TLSVersion.tls13) == cipherSuite.isOfTLS13 else {
+    guard (version == TLSVersion.tls13) == cipherSuite.isOfTLS13,
+      version >= TLSVersion.tls12 || !cipherSuite.needsTLS12
+    else {
       throw .malformed("the cipher suite is not one of this version", at: sessionIDRange.upperBound)
     }
     if version == TLSVersion.tls13 {
@@ -127,15 +129,6 @@ extension ServerHello {
     }
   }
 
-  /// Extensions a server of TLS 1.2 and older may never send: they are TLS 1.3's, or the client's alone.
-  private static let notBefore13: Set<UInt16> = [
-    ExtensionType.signatureAlgorithms, ExtensionType.padding, ExtensionType.compressCertificate,
-    ExtensionType.delegatedCredential, ExtensionType.preSharedKey, ExtensionType.earlyData, ExtensionType.cookie,
-    ExtensionType.pskKeyExchangeModes, ExtensionType.certificateAuthorities, ExtensionType.oidFilters,
-    ExtensionType.postHandshakeAuth, ExtensionType.signatureAlgorithmsCert, ExtensionType.keyShare,
-    ExtensionType.encryptedClientHello,
-  ]
-
   private mutating func readTLS12(_ message: [UInt8], _ client: ClientHello) throws(WireError) {
     // RFC 8446 §4.1.3: a higher version was offered and the server could have taken it, so somebody took it away.
     if hasDowngradeSentinel {
@@ -146,20 +139,11 @@ extension ServerHello {
     }
     for one in extensions {
       let start = one.content.lowerBound
-      guard client.offers(extension: one.type), !Self.notBefore13.contains(one.type) else {
-        throw .malformed("an extension that was not asked for", at: start - 4)
-      }
-      var reader = ByteReader(message.span.extracting(one.content), at: start)
+      let content = message.span.extracting(one.content)
+      try ServerExtension.check(one, in: .serverHello12, answering: client, ByteReader(content, at: start))
+      var reader = ByteReader(content, at: start)
       switch one.type {
-      case ExtensionType.serverName, ExtensionType.statusRequest, ExtensionType.extendedMasterSecret,
-        ExtensionType.encryptThenMAC, ExtensionType.sessionTicket, ExtensionType.statusRequestV2:
-        break
-      case ExtensionType.renegotiationInfo:
-        guard try reader.vector(width: 1).isEmpty else {
-          throw .malformed("renegotiation_info is not empty in a first handshake", at: start)
-        }
-      case ExtensionType.alpn:
-        alpnRange = try Self.chosenProtocol(&reader, in: message, client)
+      case ExtensionType.alpn: alpnRange = try Self.chosenProtocol(&reader, in: message, client)
       case ExtensionType.serverCertificateType:
         usesRawPublicKey = try Self.rawPublicKey(try reader.u8(), client, at: start)
       default: continue
@@ -196,6 +180,21 @@ extension CipherSuite {
   package var isOfTLS13: Bool {
     switch id {
     case 0x1300...0x13ff, 0x00c6...0x00c7, 0xc0b4...0xc0b5, 0xc103...0xc106: true
+    default: false
+    }
+  }
+
+  /// Whether the suite authenticates by SHA-256, SHA-384 or as AEAD and has a certificate, or nothing, behind it: before
+  /// TLS 1.2 there is none of these (RFC 5246 §A.5, RFC 5288 §4, RFC 5289 §2).
+  var needsTLS12: Bool {
+    switch kind {
+    case .signed, .keyTransport, .unauthenticated, .staticKeyAgreement: break
+    default: return false
+    }
+    return switch id {
+    case 0x003b...0x0040, 0x0067...0x006d, 0x009c...0x00a7, 0x00ba...0x00c5, 0xc023...0xc032, 0xc03c...0xc0b3,
+      0xcca8...0xccae:
+      true
     default: false
     }
   }

@@ -26,6 +26,10 @@ package struct ServerKeyExchange: Equatable, Sendable {
       guard client.supportedGroups.isEmpty || client.supportedGroups.contains(group) else {
         throw .malformed("the ServerKeyExchange has a group that was not offered", at: start + 1)
       }
+      // RFC 8422 §5.1.1, RFC 7027: the groups above are TLS 1.3's, finite fields, hybrids and GREASE.
+      guard (1...30).contains(group) else {
+        throw .malformed("the ServerKeyExchange has a group that is no curve of TLS 1.2", at: start + 1)
+      }
       _ = try reader.vector(width: 1, atLeast: 1)
       self.group = group
       primeBits = nil
