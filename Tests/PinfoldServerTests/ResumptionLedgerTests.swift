@@ -23,7 +23,7 @@ import Testing
   }
 
   private static func origin(_ key: UInt8 = 1, validUntil: Int64? = nil) throws -> SessionOrigin {
-    SessionOrigin(try evidence(key, validUntil: validUntil), judged: now)
+    SessionOrigin(try evidence(key, validUntil: validUntil), judged: now, under: .tested)
   }
 
   private static func host(_ text: String = "a.test:443") throws -> Authority { try #require(Authority(text)) }
@@ -59,6 +59,19 @@ import Testing
     for hello in [try Self.hello(ticket: Self.ticket), try Self.hello(id: Self.sessionID)] {
       let found = try #require(ledger.origin(ofSessionIn: hello, at: try Self.host(), now: Self.now))
       #expect(found.evidence.publicKey == (try Self.digest(1)))
+    }
+  }
+
+  @Test("What other authorities vouched for is known to nobody, and is known again when they come back")
+  func otherAuthorities() throws {
+    let ledger = try Self.learnt(try Self.origin())
+    ledger.noteFull(try Self.origin(), by: .keyLog, at: try Self.host(), client: nil)
+    let hello = try Self.hello(ticket: Self.ticket)
+    for (trust, isKnown) in [(TrustMark.tested, true), (.other, false), (.tested, true)] {
+      let found = ledger.origin(ofSessionIn: hello, at: try Self.host(), now: Self.now, under: trust)
+      #expect((found != nil) == isKnown)
+      let peers = ledger.peers(at: try Self.host(), client: nil, before: ledger.moment, now: Self.now, under: trust)
+      #expect(peers.isEmpty != isKnown)
     }
   }
 
@@ -147,7 +160,8 @@ import Testing
     ledger.noteFull(try Self.origin(), by: .probe, at: try Self.host(), client: nil)
     ledger.removeAll()
     #expect(ledger.origin(ofSessionIn: try Self.hello(ticket: Self.ticket), at: try Self.host(), now: Self.now) == nil)
-    #expect(ledger.peers(at: try Self.host(), client: nil, before: ledger.moment, now: Self.now).isEmpty)
+    #expect(
+      ledger.peers(at: try Self.host(), client: nil, before: ledger.moment, now: Self.now, under: .tested).isEmpty)
   }
 
   @Test("What is known is judged by the pins of the day") func policyChange() throws {
@@ -180,7 +194,8 @@ import Testing
     by method: VerificationMethod? = nil, seconds: Int64 = 0
   ) throws -> [Digest256] {
     ledger.peers(
-      at: try host(text), client: client, before: before ?? ledger.moment, by: method, now: later(seconds)
+      at: try host(text), client: client, before: before ?? ledger.moment, by: method, now: later(seconds),
+      under: .tested
     ).map(\.publicKey)
   }
 
@@ -257,5 +272,11 @@ import Testing
       #expect(table.count == model.count)
     }
     for (key, value) in model { #expect(table.value(for: key) == value) }
+  }
+}
+
+extension ResumptionLedger {
+  fileprivate func origin(ofSessionIn hello: ClientHello, at authority: Authority, now: Timestamp) -> SessionOrigin? {
+    origin(ofSessionIn: hello, at: authority, now: now, under: .tested)
   }
 }

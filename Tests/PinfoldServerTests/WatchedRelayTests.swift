@@ -43,7 +43,7 @@ private struct Talk {
       publicKey: digest, certificate: digest, chain: .unchecked, nameMatches: true, keyProven: true)
     return Lesson(
       watch: try #require(SessionWatch(behind: flight, answering: hello)), authority: try #require(Self.authority),
-      origin: SessionOrigin(evidence, judged: Timestamp(seconds: 1000)))
+      origin: SessionOrigin(evidence, judged: Timestamp(seconds: 1000), under: .tested))
   }
 
   /// Whether the ledger knows the ticket that the second connection of the pair offers.
@@ -54,7 +54,7 @@ private struct Talk {
     var reader = ClientHelloReader()
     guard case .hello(let next) = reader.receive(client.span) else { throw Wrong() }
     let host = try #require(Self.authority)
-    return ledger.origin(ofSessionIn: next, at: host, now: Timestamp(seconds: 1000)) != nil
+    return ledger.origin(ofSessionIn: next, at: host, now: Timestamp(seconds: 1000), under: .tested) != nil
   }
 }
 

@@ -22,7 +22,7 @@ extension Inspection {
   /// decrypted and verified. A secret that opens nothing proves nothing: `key_not_proven`. A flight that rests on a
   /// pre-shared key shows no key of the server, so no line could tell one: not to be asked for.
   mutating func judgeByKeyLog(
-    _ hellos: Hellos13, _ reader: inout ServerFlightReader, _ keyLog: KeyLog
+    _ hellos: Hellos13, _ reader: inout ServerFlightReader, _ keyLog: KeyLog, beside leg: ProbeLeg?
   ) async throws(Refusal) -> KeyLogFinding {
     do {
       try await client.send(Array(reader.held(releasedDown..<hellos.server.end)), deadline: deadline)
@@ -34,7 +34,7 @@ extension Inspection {
     let limit = decision.tls13 == .keyLog ? deadline : min(deadline, patient)
     var hasFailed = false
     while true {
-      let secrets = await keyLog.secrets(for: hellos.first.random, of: client, on: worker.loop, until: limit)
+      let secrets = try await secrets(for: hellos.first.random, in: keyLog, &reader, beside: leg, until: limit)
       guard !secrets.isEmpty else { break }
       if let flight = try await openFlight(hellos, &reader, secrets) { return try judge(flight) }
       hasFailed = true
@@ -43,6 +43,25 @@ extension Inspection {
     if client.isCancelled { throw Refusal(upstream: .cancelled) }
     if client.hasHungUp { throw Refusal(upstream: .hungUp) }
     return .silent
+  }
+
+  /// What the app logged for its handshake, waiting until `limit` for a first line. Where a probe runs beside it the app's
+  /// connection is read meanwhile, as the probe's is: see `readOn`.
+  private func secrets(
+    for clientRandom: [UInt8], in keyLog: KeyLog, _ reader: inout ServerFlightReader, beside leg: ProbeLeg?,
+    until limit: Deadline
+  ) async throws(Refusal) -> [SecretBytes] {
+    guard let leg else {
+      return await keyLog.secrets(for: clientRandom, of: client, on: worker.loop, until: limit)
+    }
+    let wake: @Sendable () -> Void = { [loop = worker.loop] in loop.execute { leg.interruptReader() } }
+    defer { keyLog.forget(clientRandom) }
+    while worker.loop.now < limit {
+      let found = keyLog.secrets(for: clientRandom, orCall: wake)
+      guard found.isEmpty else { return found }
+      try await readMore(&reader, beside: leg, until: limit)
+    }
+    return []
   }
 
   /// The flight, opened by one of the secrets; `nil` when none of them opens its first record.

@@ -84,10 +84,15 @@ extension Inspection {
   /// probe's connection is read all the time.
   func readOn(_ reader: inout ServerFlightReader, until leg: ProbeLeg) async throws(Refusal) {
     leg.giveUpRetry()
-    while !leg.isOver {
-      guard let bytes = try await receive(beside: leg, until: deadline) else { continue }
-      if case .refused(let refusal) = reader.receive(bytes.span) { throw Refusal(refusal, from: "upstream") }
-    }
+    while !leg.isOver { try await readMore(&reader, beside: leg, until: deadline) }
+  }
+
+  /// Reads the app's connection once, or ends with nothing read: when there is news of the probe, or `end` has come.
+  func readMore(
+    _ reader: inout ServerFlightReader, beside leg: ProbeLeg, until end: Deadline
+  ) async throws(Refusal) {
+    guard let bytes = try await receive(beside: leg, until: end) else { return }
+    if case .refused(let refusal) = reader.receive(bytes.span) { throw Refusal(refusal, from: "upstream") }
   }
 
   /// The upstream's next bytes on the app's connection; `nil` when there is news of the probe, or `end` has come before

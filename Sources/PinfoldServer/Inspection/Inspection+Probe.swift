@@ -45,12 +45,11 @@ extension Inspection {
   mutating func judgeTLS13(
     _ hellos: Hellos13, _ reader: inout ServerFlightReader, _ leg: ProbeLeg?
   ) async throws(Refusal) -> (Evidence, VerificationMethod)? {
-    guard decision.tls13 != .deny else {
-      throw Refusal(.tls13Denied, "the rule demands TLS 1.2 or older and the upstream chose TLS 1.3")
-    }
+    isTLS13 = true
+    guard decision.tls13 != .deny else { throw .tls13Denied }
     let isResumed = hellos.server.selectedPSK != nil
     if !isResumed, let keyLog = worker.services.keyLog,
-      case .evidence(let evidence) = try await judgeByKeyLog(hellos, &reader, keyLog)
+      case .evidence(let evidence) = try await judgeByKeyLog(hellos, &reader, keyLog, beside: leg)
     {
       isFullTLS13 = true
       return (evidence, .keyLog)
@@ -58,11 +57,10 @@ extension Inspection {
     if isResumed {
       if let evidence = evidenceBehindPreSharedKey() { return (evidence, .resumption) }
       guard rules.configuration.tls.resumption == .probe, decision.tls13 == .probe else {
-        throw Refusal(
-          .resumptionUnverified, "the session was resumed, and no probe may stand in", method: .resumption)
+        throw .resumptionUnverified
       }
     } else if decision.tls13 == .keyLog {
-      throw Refusal(.handshakeTimeout, "the rule demands a key-log line and none came", method: .keyLog)
+      throw .keyLogSilent
     } else if hellos.client.offersPSK, rules.configuration.tls.pskDeclined == .refuse {
       throw Refusal(
         .pskDeclined, "the upstream declined the pre-shared key and tls.psk_declined is refuse", method: .probe)
@@ -197,6 +195,18 @@ private struct SingleProbe: Sendable {
       return .failed(.probeFailed, "probe: \(error.text)")
     }
   }
+}
+
+extension Refusal {
+  /// By a rule with `tls13: "deny"`.
+  static let tls13Denied = Refusal(
+    .tls13Denied, "the rule demands TLS 1.2 or older and the upstream chose TLS 1.3")
+  /// By a rule with `tls13: "key_log"`.
+  static let keyLogSilent = Refusal(
+    .handshakeTimeout, "the rule demands a key-log line and none came", method: .keyLog)
+  /// By the rule or by `tls.resumption`.
+  static let resumptionUnverified = Refusal(
+    .resumptionUnverified, "the session was resumed, and no probe may stand in", method: .resumption)
 }
 
 extension EventLoop {

@@ -7,16 +7,16 @@ extension Inspection {
   /// The verdict on this evidence. Pins of a service that do not match are fetched anew first, once in a while, since a
   /// key that was rotated looks the same; then it is judged by whatever is at hand. Only a match allows.
   @inline(__always)
-  func judgeAsOfNow(_ evidence: Evidence, _ method: VerificationMethod) async throws(Refusal) -> Verdict {
-    if mayLearnKey, let verdict = await judgeFirstUse(evidence, method) { return verdict }
-    let verdict = judgeWithRulesOfNow(evidence, method)
+  mutating func judgeAsOfNow(_ evidence: Evidence, _ method: VerificationMethod) async throws(Refusal) -> Verdict {
+    if mayLearnKey, let verdict = try await judgeFirstUse(evidence, method) { return verdict }
+    let verdict = try judgeWithRulesOfNow(evidence, method)
     guard [.pinMismatch, .suspendedMismatch].contains(verdict.reason) else { return verdict }
     let current = worker.rules.current
     let asked = worker.services.decide(decision.authority, user: user, current, isUse: false)
     guard let service = current.pinService(for: asked) else { return verdict }
     await worker.services.supply.refresh(
       afterMismatchOf: decision.authority.host, service, for: client, on: worker.loop, until: deadline)
-    return judgeWithRulesOfNow(evidence, method)
+    return try judgeWithRulesOfNow(evidence, method)
   }
 
   /// Whether a key may be learnt here: by the rules that this tunnel began with, or by newer ones.
@@ -24,7 +24,9 @@ extension Inspection {
 
   /// The verdict on the first key of a device (`trust_on_first_use`), which is trusted from here on if everything else is
   /// in order; `nil` when no key is to be learnt, or another tunnel's was quicker.
-  private func judgeFirstUse(_ evidence: Evidence, _ method: VerificationMethod) async -> Verdict? {
+  private mutating func judgeFirstUse(
+    _ evidence: Evidence, _ method: VerificationMethod
+  ) async throws(Refusal) -> Verdict? {
     let asked = worker.services.decide(decision.authority, user: user, worker.rules.current, isUse: false)
     guard asked.learnsKey else { return nil }
     let verdict = asked.judgeFirstUse(evidence, method: method)
@@ -35,7 +37,7 @@ extension Inspection {
     case .known: return nil
     case .learnt:
       // The rules may be others by now.
-      var learnt = judgeWithRulesOfNow(evidence, method)
+      var learnt = try judgeWithRulesOfNow(evidence, method)
       if learnt.reason == .pinMatch { learnt.detail = "first use: this key is trusted from now on" }
       return learnt
     case .refused(let problem):
@@ -51,16 +53,35 @@ extension Inspection {
     }
   }
 
-  /// Asks the decision; and asks anew where the rules, pins of a service, or a device's key, may have changed while the
-  /// handshake was under way, or a suspension may have ended.
-  func judgeWithRulesOfNow(_ evidence: Evidence, _ method: VerificationMethod) -> Verdict {
+  /// Asks the decision of now, which is the tunnel's from here on.
+  private mutating func judgeWithRulesOfNow(
+    _ evidence: Evidence, _ method: VerificationMethod
+  ) throws(Refusal) -> Verdict {
+    let mode = decision.tls13
+    decision = decisionOfNow()
+    if isTLS13, decision.tls13 != mode { try checkMode(of: method) }
+    return decision.judge(evidence, method: method)
+  }
+
+  /// The decision on this tunnel; made anew where the rules, pins of a service, or a device's key, may have changed while
+  /// the handshake was under way, or a suspension may have ended.
+  func decisionOfNow() -> Decision {
     let current = worker.rules.current
     let mayHaveChanged =
       current !== rules || [.service, .device].contains(decision.source) || decision.trustOnFirstUse
       || decision.state == .suspended
-    guard mayHaveChanged else { return decision.judge(evidence, method: method) }
+    guard mayHaveChanged else { return decision }
     let identity = ClientIdentity(user: user, address: client.peerAddress?.address)
-    return worker.services.decide(decision.authority, user: user, for: identity, current).judge(
-      evidence, method: method)
+    return worker.services.decide(decision.authority, user: user, for: identity, current)
+  }
+
+  /// Throws where a rule that is newer than the handshake does not let TLS 1.3 be judged in this way.
+  private func checkMode(of method: VerificationMethod) throws(Refusal) {
+    switch decision.tls13 {
+    case .deny: throw .tls13Denied
+    case .keyLog where method == .resumption: throw .resumptionUnverified
+    case .keyLog where method != .keyLog: throw .keyLogSilent
+    case .keyLog, .probe: return
+    }
   }
 }

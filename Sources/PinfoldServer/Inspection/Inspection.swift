@@ -26,7 +26,8 @@ struct Inspection {
   let rules: Rules
   /// The proxy's user, where one is asked for.
   let user: String?
-  let decision: Decision
+  /// What the rules say of this tunnel: those it began with, and from the verdict on those of then.
+  var decision: Decision
   let client: StreamSocket
   let address: SocketAddress
   /// The connection that carries the app's handshake; the lot may exchange it for the one dialled beside it.
@@ -43,6 +44,8 @@ struct Inspection {
   var hasRetried: Bool { releasedDown > 0 }
   /// When the tunnel began, as the ledger counts: what was judged later says nothing about the client's sessions.
   var moment: UInt64 = 0
+  /// Whether the server chose TLS 1.3.
+  var isTLS13 = false
   /// Whether the server went through a full TLS 1.3 handshake.
   var isFullTLS13 = false
   /// Whether a probe of OpenSSL's own, for a resumed session or to be used again, was not served beside the app's
@@ -128,6 +131,7 @@ struct Inspection {
   private mutating func exchange(
     _ hello: ClientHello, _ reader: inout ServerFlightReader
   ) async throws(Refusal) -> Finding? {
+    isTLS13 = false
     isFullTLS13 = false
     provedOlder = false
     let leg = try await openProbeLeg(for: hello)

@@ -181,6 +181,12 @@ import PinfoldWire
     onProgress?()
   }
 
+  /// Ends the wait of whoever reads the app's connection beside this leg, if somebody does now, as progress would.
+  func interruptReader() {
+    loop.preconditionOnLoop()
+    onProgress?()
+  }
+
   // MARK: The handshake
 
   private func run(_ first: ProbeHandshake.Step) async -> Outcome {

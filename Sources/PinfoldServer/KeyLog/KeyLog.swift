@@ -13,7 +13,7 @@ final class KeyLog: Sendable {
   private struct State {
     var reader = KeyLogReader()
     var table = KeyLogTable()
-    var waiters: [[UInt8]: LoopWaiter<Void>] = [:]
+    var waiters: [[UInt8]: @Sendable () -> Void] = [:]
     /// Whether what is written stays in the pipe for now.
     var isResting = false
     /// Has the pipe read again; from any thread.
@@ -32,7 +32,7 @@ final class KeyLog: Sendable {
   @discardableResult
   func receive(_ bytes: inout [UInt8], mayRest: Bool = false) -> Bool {
     let (woken, rests) = state.withLock { state in
-      var woken: [LoopWaiter<Void>] = []
+      var woken: [@Sendable () -> Void] = []
       for line in state.reader.receive(&bytes) {
         state.table.insert(line, now: .now)
         if let waiter = state.waiters.removeValue(forKey: line.clientRandom) { woken.append(waiter) }
@@ -40,7 +40,7 @@ final class KeyLog: Sendable {
       state.isResting = mayRest && state.waiters.isEmpty && state.demand != nil
       return (woken, state.isResting)
     }
-    for waiter in woken { waiter.wake(()) }
+    for wake in woken { wake() }
     return rests
   }
 
@@ -60,20 +60,30 @@ final class KeyLog: Sendable {
     for clientRandom: [UInt8], of client: StreamSocket? = nil, on loop: EventLoop, until deadline: Deadline
   ) async -> [SecretBytes] {
     let waiter = LoopWaiter<Void>(loop: loop)
+    let found = secrets(for: clientRandom) { waiter.wake(()) }
+    guard found.isEmpty else { return found }
+    _ = await waiter.wait(until: deadline, for: client)
+    forget(clientRandom)
+    return state.withLock { $0.table.take(clientRandom, now: .now) }
+  }
+
+  /// What was logged for this handshake so far. While that is nothing `wake` is called for the next line, once, from any
+  /// thread, until the handshake is forgotten.
+  func secrets(for clientRandom: [UInt8], orCall wake: @escaping @Sendable () -> Void) -> [SecretBytes] {
     let (found, demand) = state.withLock { state -> ([SecretBytes], (@Sendable () -> Void)?) in
       let found = state.table.take(clientRandom, now: .now)
       guard found.isEmpty else { return (found, nil) }
-      state.waiters[clientRandom] = waiter
+      state.waiters[clientRandom] = wake
       guard state.isResting else { return (found, nil) }
       state.isResting = false
       return (found, state.demand)
     }
-    guard found.isEmpty else { return found }
     demand?()
-    _ = await waiter.wait(until: deadline, for: client)
-    return state.withLock { state in
-      state.waiters[clientRandom] = nil
-      return state.table.take(clientRandom, now: .now)
-    }
+    return found
+  }
+
+  /// Nobody waits for a line of this handshake any more.
+  func forget(_ clientRandom: [UInt8]) {
+    state.withLock { $0.waiters[clientRandom] = nil }
   }
 }

@@ -6,7 +6,7 @@ import PinfoldWire
 extension Inspection {
   /// Evidence of the full handshake that a resumed TLS 1.0–1.2 session stems from.
   func origin(ofSessionIn hello: ClientHello) -> SessionOrigin? {
-    worker.ledger.origin(ofSessionIn: hello, at: decision.authority, now: rules.now)
+    worker.ledger.origin(ofSessionIn: hello, at: decision.authority, now: rules.now, under: worker.rules.current.trust)
   }
 
   /// Evidence of the full TLS 1.3 handshakes one of which the client's pre-shared key stems from: those judged for this
@@ -16,8 +16,10 @@ extension Inspection {
     // A rule that demands the key log is not satisfied by what a probe said earlier.
     let method: VerificationMethod? = decision.tls13 == .keyLog ? .keyLog : nil
     let all = worker.ledger.peers(
-      at: decision.authority, client: client.peerAddress?.address, before: moment, by: method, now: rules.now)
-    let allowed = all.count { judgeWithRulesOfNow($0, .resumption).allows }
+      at: decision.authority, client: client.peerAddress?.address, before: moment, by: method, now: rules.now,
+      under: worker.rules.current.trust)
+    let asked = decisionOfNow()
+    let allowed = all.count { asked.judge($0, method: .resumption).allows }
     return allowed == 0 || allowed == all.count ? all.last : nil
   }
 
@@ -27,7 +29,9 @@ extension Inspection {
   ) -> Lesson? {
     guard surplus.isEmpty, receivedEnd == flight.end, let watch = SessionWatch(behind: flight, answering: hello)
     else { return nil }
-    return Lesson(watch: watch, authority: decision.authority, origin: SessionOrigin(evidence, judged: rules.now))
+    return Lesson(
+      watch: watch, authority: decision.authority,
+      origin: SessionOrigin(evidence, judged: rules.now, under: rules.trust))
   }
 
   /// What the rest of a resumption may teach: a fresh ticket stands for the same full handshake, and not a moment longer.
@@ -39,7 +43,7 @@ extension Inspection {
   /// Remembers a full TLS 1.3 handshake that was allowed.
   func noteFullTLS13(_ finding: Finding) {
     worker.ledger.noteFull(
-      SessionOrigin(finding.evidence, judged: rules.now), by: finding.method, at: decision.authority,
-      client: client.peerAddress?.address)
+      SessionOrigin(finding.evidence, judged: rules.now, under: rules.trust), by: finding.method,
+      at: decision.authority, client: client.peerAddress?.address)
   }
 }

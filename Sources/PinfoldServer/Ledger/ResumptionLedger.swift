@@ -50,7 +50,7 @@ final class ResumptionLedger: Sendable {
     peers = Mutex(Peers(known: RecentTable(limit: peerLimit)))
   }
 
-  /// Forgets everything: the authorities that chains were verified by are others now.
+  /// Forgets everything: a device's key is another one now.
   func removeAll() {
     sessions.withLock { $0.removeAll() }
     peers.withLock { $0.known.removeAll() }
@@ -73,11 +73,14 @@ final class ResumptionLedger: Sendable {
     }
   }
 
-  /// The origin of the session that this hello asks for; `nil` when it is not known or too old.
+  /// The origin of the session that this hello asks for; `nil` when it is not known, too old, or verified by other
+  /// authorities than these.
   ///
   /// A client holds one session and offers it by its ticket, if it has one: the id beside a ticket is then any value
   /// (RFC 5077 §3.4), and says nothing.
-  func origin(ofSessionIn hello: ClientHello, at authority: Authority, now: Timestamp) -> SessionOrigin? {
+  func origin(
+    ofSessionIn hello: ClientHello, at authority: Authority, now: Timestamp, under trust: TrustMark
+  ) -> SessionOrigin? {
     let wanted: Digest256?
     if let ticket = hello.sessionTicket {
       wanted = name(.ticket, ticket, authority)
@@ -85,7 +88,7 @@ final class ResumptionLedger: Sendable {
       wanted = hello.sessionID.isEmpty ? nil : name(.sessionID, hello.sessionID, authority)
     }
     guard let wanted, let found = sessions.withLock({ $0.value(for: wanted) }), let origin = found,
-      origin.counts(at: now)
+      origin.counts(at: now, under: trust)
     else { return nil }
     return origin
   }
@@ -112,7 +115,9 @@ final class ResumptionLedger: Sendable {
     let pair = Pair(authority: authority, client: client)
     peers.withLock { peers in
       peers.last &+= 1
-      var list = (peers.known.value(for: pair) ?? []).filter { $0.origin.counts(at: origin.judged) }
+      var list = (peers.known.value(for: pair) ?? []).filter {
+        $0.origin.counts(at: origin.judged, under: origin.trust)
+      }
       if let index = list.firstIndex(where: { $0.origin.isSamePeer(as: origin) && $0.method == method }) {
         list[index].origin = origin
       } else if list.count <= Self.peersPerPair {
@@ -122,16 +127,16 @@ final class ResumptionLedger: Sendable {
     }
   }
 
-  /// Evidence of every peer whose session this client may hold, judged before `moment`; empty when none is known, or
-  /// too many.
+  /// Evidence of every peer whose session this client may hold, judged before `moment` by these authorities; empty when
+  /// none is known, or too many.
   ///
   /// - Parameter method: only evidence found this way counts; any other makes the answer empty. `nil`: any.
   func peers(
     at authority: Authority, client: IPAddress?, before moment: UInt64, by method: VerificationMethod? = nil,
-    now: Timestamp
+    now: Timestamp, under trust: TrustMark
   ) -> [Evidence] {
     let list = peers.withLock { $0.known.value(for: Pair(authority: authority, client: client)) ?? [] }
-      .filter { $0.origin.counts(at: now) }
+      .filter { $0.origin.counts(at: now, under: trust) }
     guard list.count <= Self.peersPerPair, method == nil || list.allSatisfy({ $0.method == method }) else { return [] }
     return list.filter { $0.number <= moment }.map(\.origin.evidence)
   }

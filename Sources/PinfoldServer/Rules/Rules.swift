@@ -1,6 +1,6 @@
 package import PinfoldConfig
 import PinfoldLoop
-package import PinfoldModel
+import PinfoldModel
 package import PinfoldPolicy
 package import PinfoldSupply
 package import PinfoldTLS
@@ -14,8 +14,8 @@ package final class Rules: Sendable {
   package let policy: PolicySnapshot
   /// Judges chains by the authorities in force.
   package let verifier: ChainVerifier
-  /// SHA-256 of `tls.ca_file`; `nil` where the system's authorities are trusted.
-  let authorities: Digest256?
+  /// What chains are verified by.
+  let trust: TrustMark
   /// The pin services of the configuration.
   package let pinServices: PinServices
   let destinations: DestinationGuard
@@ -28,9 +28,9 @@ package final class Rules: Sendable {
   /// A time that has passed for certain: a clock that was set back revives nothing that expired.
   private let clockFloor: Timestamp
 
-  /// Rules that trust `authorities` for chains, which were read from a file with this digest.
-  package init(
-    configuration: Configuration, policy: PolicySnapshot, trusting authorities: TrustStore, digest: Digest256? = nil,
+  /// Rules that trust `authorities` for chains, which have this mark.
+  init(
+    configuration: Configuration, policy: PolicySnapshot, trusting authorities: TrustStore, mark: TrustMark,
     pinServices: PinServices = .none, clockFloor: Timestamp = Timestamp(seconds: 0), credentials: CredentialList? = nil
   ) {
     self.credentials = credentials
@@ -38,7 +38,7 @@ package final class Rules: Sendable {
     self.pinServices = pinServices
     self.configuration = configuration
     self.policy = policy
-    self.authorities = digest
+    trust = mark
     verifier = ChainVerifier(trusting: authorities)
     destinations = configuration.destinationGuard
     clients = configuration.clientList
@@ -51,7 +51,7 @@ package final class Rules: Sendable {
     self.clockFloor = clockFloor
     configuration = rules.configuration
     verifier = rules.verifier
-    authorities = rules.authorities
+    trust = rules.trust
     pinServices = rules.pinServices
     credentials = rules.credentials
     destinations = rules.destinations

@@ -66,9 +66,8 @@ package struct RulesLoader: Sendable {
     try requirePlaces(configuration)
     let credentials = try CredentialList.load(configuration, file: path)
     let authorities: TrustStore
-    let digest = configuration.tls.caFile.flatMap { try? Data(contentsOf: URL(filePath: $0)) }.map {
-      SHA256.digest(Array($0))
-    }
+    // Before the authorities are read: a change in between ends what the ones before vouched for.
+    let mark = TrustMark(caFile: configuration.tls.caFile)
     do throws(TLSError) {
       if let file = configuration.tls.caFile {
         authorities = try TrustStore(caFile: file)
@@ -88,7 +87,7 @@ package struct RulesLoader: Sendable {
       let policy = PolicySnapshot(.notConfigured, local: local)
       return Loaded(
         rules: Rules(
-          configuration: configuration, policy: policy, trusting: authorities, digest: digest, pinServices: services,
+          configuration: configuration, policy: policy, trusting: authorities, mark: mark, pinServices: services,
           credentials: credentials),
         keeper: nil, report: nil, installID: installID, warnings: warnings, plan: nil, cache: cache,
         cacheWarnings: cacheWarnings)
@@ -106,7 +105,7 @@ package struct RulesLoader: Sendable {
     let policy = PolicySnapshot(keeper.standing, local: local)
     return Loaded(
       rules: Rules(
-        configuration: configuration, policy: policy, trusting: authorities, digest: digest,
+        configuration: configuration, policy: policy, trusting: authorities, mark: mark,
         pinServices: services, clockFloor: keeper.clockFloor, credentials: credentials),
       keeper: keeper, report: report, installID: installID, warnings: warnings, plan: plan, cache: cache,
       cacheWarnings: cacheWarnings)

@@ -5,6 +5,35 @@ import PinfoldPolicy
 import PinfoldWire
 
 extension Tunnel {
+  /// What a tunnel is opened with: the rules in force, what they say of it, and where it leads.
+  struct Opening {
+    let rules: Rules
+    let decision: Decision
+    let upstream: StreamSocket
+  }
+
+  /// How often a tunnel begins anew because the rules changed while it was opened. After that the next change finds it
+  /// open.
+  private static let openingLimit = 3
+
+  /// Decides and dials, by rules that are in force at the end of it too.
+  @inline(__always)
+  func open(
+    _ authority: Authority, _ user: String?, _ account: inout TunnelAccount
+  ) async throws(TunnelFailure) -> Opening {
+    var count = 1
+    while true {
+      let rules = worker.rules.current
+      let decision = try await decide(authority, user, rules, &account)
+      let upstream = try await dial(decision, rules)
+      if rules === worker.rules.current || count == Self.openingLimit {
+        return Opening(rules: rules, decision: decision, upstream: upstream)
+      }
+      upstream.close()
+      count += 1
+    }
+  }
+
   /// Resolves and dials the upstream. Every resolved address passes the destination guard before it is dialled, so that
   /// no answer of a resolver leads where the host itself may not.
   @inline(__always)

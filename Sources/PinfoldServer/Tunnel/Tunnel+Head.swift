@@ -29,7 +29,9 @@ extension Tunnel {
           $0.isEmpty ? nil : reader.receive($0)
         }
       } catch {
-        if error == .timedOut, reader.hasBegun {
+        let hasBegun = reader.hasBegun
+        forget(&reader)
+        if error == .timedOut, hasBegun {
           await refuse(.headTimedOut, &account)
         } else {
           account.isSilent = true
@@ -38,10 +40,12 @@ extension Tunnel {
       }
       switch event {
       case nil:
+        forget(&reader)
         account.isSilent = true
         return nil
       case .incomplete: continue
       case .refused(let refusal):
+        forget(&reader)
         await refuse(.head(refusal), &account)
         return nil
       case .request(let request):
@@ -57,9 +61,14 @@ extension Tunnel {
       return Asked(authority: request.authority, credentials: nil, early: early)
     }
     let credentials = BasicCredentials(reader.bytes(in: place))
+    forget(&reader)
+    return Asked(authority: request.authority, credentials: credentials, early: early)
+  }
+
+  /// Leaves nothing behind of a head in which credentials may stand.
+  private func forget(_ reader: inout ConnectHeadReader) {
     reader.erase(erase)
     worker.loop.eraseScratch()
-    return Asked(authority: request.authority, credentials: credentials, early: early)
   }
 
   /// Whether this client is served at all: by its address, then by its credentials. Returns the user's name, `nil` where

@@ -25,27 +25,24 @@ struct Tunnel {
   @inline(__always)
   private func serve(_ account: inout TunnelAccount) async -> Bool {
     guard let asked = await readHead(&account) else { return false }
-    // Those in force when it asks: a client may have connected long before.
-    let rules = worker.rules.current
     account.authority = asked.authority
 
     let user: String?
-    let decision: Decision
-    let upstream: StreamSocket
+    let opening: Opening
     do throws(TunnelFailure) {
-      user = try await identify(asked, rules, &account)
+      // By the rules in force when it asks: a client may have connected long before.
+      user = try await identify(asked, worker.rules.current, &account)
       account.user = user
-      decision = try await decide(asked.authority, user, rules, &account)
-      upstream = try await dial(decision, rules)
+      opening = try await open(asked.authority, user, &account)
     } catch {
       await refuse(error, &account)
       return false
     }
-    account.upstream = upstream.peerAddress
+    account.upstream = opening.upstream.peerAddress
 
     let admission: Inspection.Admission
     do throws(Refusal) {
-      admission = try await inspect(decision, user, rules, upstream, asked.early, &account)
+      admission = try await inspect(opening, user, asked.early, &account)
     } catch {
       await refuse(error, &account)
       return false
@@ -54,15 +51,15 @@ struct Tunnel {
     account.judged = worker.loop.now
     worker.count(account)
     worker.audit.record(account)
-    return await relay(admission, rules, &account)
+    return await relay(admission, opening.rules, &account)
   }
 
   /// Everything between the 200 and an allow. The upstream is closed when this throws.
   @inline(__always)
   private func inspect(
-    _ decision: Decision, _ user: String?, _ rules: Rules, _ upstream: StreamSocket, _ early: [UInt8],
-    _ account: inout TunnelAccount
+    _ opening: Opening, _ user: String?, _ early: [UInt8], _ account: inout TunnelAccount
   ) async throws(Refusal) -> Inspection.Admission {
+    let (rules, decision, upstream) = (opening.rules, opening.decision, opening.upstream)
     let deadline = worker.loop.deadline(after: .seconds(rules.configuration.limits.handshakeSeconds))
     do {
       try await client.send(ProxyReply.established, deadline: deadline)
@@ -85,9 +82,11 @@ struct Tunnel {
     do throws(Refusal) {
       let admission = try await inspection.run()
       account.probe = inspection.probe
+      account.decision = inspection.decision
       return admission
     } catch {
       account.probe = inspection.probe
+      account.decision = inspection.decision
       account.alertVersion = inspection.alertVersion
       inspection.upstream.close()
       throw error

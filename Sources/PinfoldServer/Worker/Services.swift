@@ -71,8 +71,6 @@ final class Services: Sendable {
   /// Puts new rules into force.
   func take(_ new: Rules) {
     label(new.policy)
-    // Chains that other authorities vouched for are no evidence any more.
-    if new.authorities != rules.current.authorities { ledger.removeAll() }
     log.setLevel(Severity(new.configuration.log.level))
     // First, so that no suspension of the rules before meets the new ones.
     breaker.adopt(new.policy)

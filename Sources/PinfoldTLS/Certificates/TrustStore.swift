@@ -41,6 +41,20 @@ import COpenSSL
     unsafe self.raw = raw
   }
 
+  /// Where the system's authorities are looked for in this environment: a file and directories, none of which need exist
+  /// (X509_get_default_cert_file(3)).
+  package static func systemPlaces(_ environment: [String: String]) -> (file: String, directories: [String]) {
+    func place(_ variable: UnsafePointer<CChar>?, _ path: UnsafePointer<CChar>?) -> String {
+      let chosen = unsafe variable.flatMap { unsafe environment[String(cString: $0)] }
+      return unsafe chosen ?? path.map { unsafe String(cString: $0) } ?? ""
+    }
+    let directories = unsafe place(X509_get_default_cert_dir_env(), X509_get_default_cert_dir())
+    return (
+      unsafe place(X509_get_default_cert_file_env(), X509_get_default_cert_file()),
+      directories.split(separator: ":").map(String.init)
+    )
+  }
+
   private static func made() throws(TLSError) -> OpaquePointer {
     ErrorQueue.clear()
     guard let raw = unsafe X509_STORE_new() else { throw .drained("X509_STORE_new") }

@@ -164,6 +164,14 @@ extension Handshakes {
       #expect(outcome.unread == 0, "\(outcome.text)")
     }
 
+    /// Guards: an app's connection that nobody reads while its key-log line is waited for. It would be
+    /// found unread at both looks on half of all tunnels; a busy machine may leave one or the other alone for so long.
+    @Test("A key log without lines leaves nothing unread either") func weighingAtOnce() throws {
+      let outcome = try attack(.weighingAtOnce, tunnels: 40) { $0.keyLog = "keys" }
+      #expect(outcome.byGenuine.count == 40, "\(outcome.text)")
+      #expect(outcome.unread <= 8, "\(outcome.unread) of 40, \(outcome.text)")
+    }
+
     /// Guards: a probe that was answered in TLS 1.2, by the genuine server, vouching for an app's connection in TLS 1.3.
     @Test("What a probe saw in TLS 1.2 vouches for no connection in TLS 1.3") func versions() throws {
       let outcome = try attack(.halfOfAll, tunnels: 40, genuineVersions: "TLSv1.2")

@@ -136,6 +136,34 @@ extension Handshakes {
       #expect(try pinfold.reasons(2) == ["pin_match", "resumption_unverified"])
     }
 
+    /// Guards: a session that goes on because an authority vouched for it that nobody trusts any more.
+    @Test(
+      "Once a system authority was removed, its sessions are of unknown origin",
+      arguments: [ResumingServer.tls12[0], ResumingServer.tls13], [true, false])
+    func systemAuthority(_ row: ResumingServer, isRemoved: Bool) throws {
+      let certificates = try Certificates.shared()
+      let server = try row.make(certificates.ecdsa)
+      let folder = try Workspace("authorities")
+      try folder.write("root.pem", String(contentsOfFile: certificates.rootFile, encoding: .utf8))
+      try Command.output(["openssl", "rehash", folder.folder.path])
+      let settings = try Self.settings(certificates.ecdsa.pin, server).with {
+        $0.rootFile = nil
+        $0.environment = ["SSL_CERT_DIR": folder.folder.path, "SSL_CERT_FILE": folder.path("none")]
+      }
+      let pinfold = try Pinfold(settings)
+      let client = try SessionClient(Self.options(row))
+      try client.connect(SessionClient.through(pinfold), resuming: false)
+      if isRemoved {
+        try FileManager.default.removeItem(atPath: folder.path("root.pem"))
+        try Command.output(["openssl", "rehash", folder.folder.path])
+      }
+      try pinfold.reload(settings.with { $0.version = 2 })
+      try Wait.untilTrue("the new rules") { try pinfold.metrics().sum("pinfold_policy_version") == 2 }
+      let second = try client.connect(SessionClient.through(pinfold), resuming: true)
+      #expect(Self.wasResumed(second) != isRemoved, "\(second)")
+      #expect(try pinfold.reasons(2) == ["pin_match", isRemoved ? "resumption_unverified" : "pin_match"])
+    }
+
     @Test("A restart forgets all sessions") func restart() throws {
       let identity = try Certificates.shared().ecdsa
       let server = try Servers.nginx(identity, protocols: "TLSv1.2")

@@ -28,6 +28,8 @@ final class Interceptor: Sendable {
     /// Stays honest, and holds a part of each answer back for a while to look how much of the rest lies unread, as an
     /// attacker sees by the window.
     case weighing = "none, but looks how much of each lies unread"
+    /// The same within milliseconds.
+    case weighingAtOnce = "none, but looks at once how much of each lies unread"
     case halfOfAll = "each connection with even odds"
   }
 
@@ -95,7 +97,10 @@ final class Interceptor: Sendable {
         while case .bytes = near.receive() {}
         return near.shutDown()
       }
-      if plan == .weighing { return Self.weigh(near, hello, genuine, isFirst: isFirst, recount.unread) }
+      if plan == .weighing || plan == .weighingAtOnce {
+        let pause = plan == .weighing ? 0.05 : 0.005
+        return Self.weigh(near, hello, genuine, isFirst: isFirst, pause: pause, recount.unread)
+      }
       let takes: Bool
       switch plan {
       case .everyConnection: takes = true
@@ -111,7 +116,7 @@ final class Interceptor: Sendable {
         Thread.sleep(forTimeInterval: 0.08)
         takes = pair.isDrawnAnew && recount.book.withLock { ($0.served == hello) != $0.hasSpoken }
       case .teasing: takes = pair.isDrawnAnew && recount.book.withLock { $0.served == hello }
-      case .halfOfAll, .weighing: takes = Bool.random()
+      case .halfOfAll, .weighing, .weighingAtOnce: takes = Bool.random()
       }
       if takes { recount.count.add(1, ordering: .relaxed) }
       guard let far = try? Socket.connect(to: takes ? evil : genuine) else { return near.shutDown() }
@@ -128,24 +133,29 @@ final class Interceptor: Sendable {
   /// Seconds the patient one keeps a connection waiting: less than a slow server would take.
   private static let patience = 0.15
 
-  /// The first connection gets its ServerHello, a little later all but the last bytes of the flight, and these at last; the
-  /// second one a byte, and the rest when the first one has all.
+  /// The first connection gets its ServerHello, after a pause all but the last bytes of the flight, and these at last; the
+  /// second one a byte, and the rest when the first one has all. What lies unread two pauses later, and one more pause
+  /// later still, is counted.
   private static func weigh(
-    _ near: Socket, _ hello: [UInt8], _ genuine: UInt16, isFirst: Bool, _ unread: borrowing Atomic<Int>
+    _ near: Socket, _ hello: [UInt8], _ genuine: UInt16, isFirst: Bool, pause: Double, _ unread: borrowing Atomic<Int>
   ) {
     guard let far = try? Socket.connect(to: genuine), far.send(hello), case .bytes(let flight) = far.receive(),
       let record = TLSRecords.firstLength(flight), record < flight.count - 20
     else { return near.shutDown() }
     if isFirst {
       near.send(Array(flight[..<record]))
-      Thread.sleep(forTimeInterval: 0.05)
+      Thread.sleep(forTimeInterval: pause)
       near.send(Array(flight[record..<(flight.count - 20)]))
-      Thread.sleep(forTimeInterval: 0.1)
-      if bytesUnread(behind: near.localPort) > 0 { unread.add(1, ordering: .relaxed) }
+      Thread.sleep(forTimeInterval: 2 * pause)
+      let looks = (0..<2).lazy.map { look in
+        if look > 0 { Thread.sleep(forTimeInterval: pause) }
+        return bytesUnread(behind: near.localPort)
+      }
+      if looks.allSatisfy({ $0 > 0 }) { unread.add(1, ordering: .relaxed) }
       near.send(Array(flight.suffix(20)))
     } else {
       near.send([flight[0]])
-      Thread.sleep(forTimeInterval: 0.25)
+      Thread.sleep(forTimeInterval: pause == 0.05 ? 0.25 : 0.06)
       near.send(Array(flight.dropFirst()))
     }
     Tap.join(near, far, Tap.Connection())
@@ -153,7 +163,9 @@ final class Interceptor: Sendable {
 
   /// What the other sides of connections to this port have not read: rx_queue of proc_net(5).
   private static func bytesUnread(behind port: UInt16) -> Int {
-    let table = (try? String(contentsOfFile: "/proc/net/tcp", encoding: .utf8)) ?? ""
+    // To its end: `String(contentsOfFile:)` reads but the first part of a file whose size the system does not know.
+    let data = (try? FileHandle(forReadingAtPath: "/proc/net/tcp")?.readToEnd()) ?? Data()
+    let table = String(decoding: data, as: UTF8.self)
     return table.split(separator: "\n").dropFirst().reduce(0) { sum, line in
       let fields = line.split(separator: " ")
       guard fields.count > 4, fields[2].hasSuffix(":" + String(format: "%04X", Int(port))),

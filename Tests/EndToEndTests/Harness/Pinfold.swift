@@ -53,7 +53,8 @@ final class Pinfold: Sendable {
     let text = settings.configurationText(proxy: proxy, admin: admin, trustedKey: trustedKey)
     try workspace.write("pinfold.json5", text)
     let limit = settings.descriptors.map { ["prlimit", "--nofile=\($0)"] } ?? []
-    let child = try Child(limit + [binary, "run", "-c", workspace.path("pinfold.json5")])
+    let child = try Child(
+      limit + [binary, "run", "-c", workspace.path("pinfold.json5")], environment: settings.environment)
     do {
       try Wait.untilTrue("pinfold on port \(admin)") {
         if let ending = child.poll() { throw HarnessError("pinfold \(ending)\n\(child.errors)\(child.output)") }

@@ -27,6 +27,8 @@ struct Settings: Sendable {
   var probeReuse = 0
   /// Where apps log their secrets, relative to the configuration.
   var keyLog: String?
+  /// Variables of the process.
+  var environment: [String: String] = [:]
   /// Members of `limits`, over short time-outs that keep a broken test short.
   var limits: [String: Double] = ["connect_seconds": 5, "handshake_seconds": 5, "idle_seconds": 60, "drain_seconds": 5]
   var clients = ["127.0.0.0/8", "::1/128"]
