@@ -56,12 +56,11 @@ extension Inspection {
     }
     let wake: @Sendable () -> Void = { [loop = worker.loop] in loop.execute { leg.interruptReader() } }
     defer { keyLog.forget(clientRandom) }
-    while worker.loop.now < limit {
+    while true {
       let found = keyLog.secrets(for: clientRandom, orCall: wake)
-      guard found.isEmpty else { return found }
+      guard found.isEmpty, worker.loop.now < limit else { return found }
       try await readMore(&reader, beside: leg, until: limit)
     }
-    return []
   }
 
   /// The flight, opened by one of the secrets; `nil` when none of them opens its first record.
