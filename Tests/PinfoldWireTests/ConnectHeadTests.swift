@@ -1,5 +1,6 @@
 import PinfoldModel
 import PinfoldWire
+import Synchronization
 import Testing
 
 /// A head, and what has to come of it.
@@ -173,8 +174,30 @@ struct GoodHeadRow: CustomTestStringConvertible, Sendable {
     guard case .request(let request) = reader.receive(Array(head.utf8).span) else { throw Unexpected() }
     let place = try #require(request.proxyAuthorization)
     #expect(Array(reader.bytes(in: place)) == Array("Basic dTpw".utf8))
-    reader.erase { bytes in for index in bytes.indices { bytes[index] = 0 } }
+  }
+
+  /// Would catch a buffer that the reader outgrew and left behind with a password in it.
+  @Test func `all buffers a head was in are overwritten`() throws {
+    let overwritten = Mutex<[[UInt8]]>([])
+    var reader = ConnectHeadReader { bytes in
+      overwritten.withLock { [bytes] in $0.append(bytes) }
+      for index in bytes.indices { bytes[index] = 0 }
+    }
+    let filler = String(repeating: "a", count: 3000)
+    let head = Array(
+      "CONNECT a.test:443 HTTP/1.1\r\nProxy-Authorization: Basic dTpw\r\nX: \(filler)\r\n\r\n".utf8)
+    var places: Set<UInt> = []
+    for byte in head {
+      _ = reader.receive([byte].span)
+      let place = unsafe reader.bytes(in: 0..<1).withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
+      places.insert(place)
+    }
+    reader.erase()
     #expect(reader.bytes(in: 0..<Int.max).allSatisfy { $0 == 0 })
+    let found = overwritten.withLock { $0 }
+    #expect(found.count > 3 && found.count >= places.count, "\(found.map(\.count)), \(places.count) places")
+    #expect(found.allSatisfy { head.starts(with: $0) })
+    #expect(found.last == head)
   }
 
   @Test func `a head of exactly 8192 bytes is taken`() throws {

@@ -12,8 +12,7 @@ extension Tunnel {
     let upstream: StreamSocket
   }
 
-  /// How often a tunnel begins anew because the rules changed while it was opened. After that the next change finds it
-  /// open.
+  /// How often a tunnel is opened at most while the rules change and change again.
   private static let openingLimit = 3
 
   /// Decides and dials, by rules that are in force at the end of it too.
@@ -21,17 +20,16 @@ extension Tunnel {
   func open(
     _ authority: Authority, _ user: String?, _ account: inout TunnelAccount
   ) async throws(TunnelFailure) -> Opening {
-    var count = 1
-    while true {
+    for _ in 0..<Self.openingLimit {
       let rules = worker.rules.current
       let decision = try await decide(authority, user, rules, &account)
       let upstream = try await dial(decision, rules)
-      if rules === worker.rules.current || count == Self.openingLimit {
+      if rules === worker.rules.current {
         return Opening(rules: rules, decision: decision, upstream: upstream)
       }
       upstream.close()
-      count += 1
     }
+    throw .tunnelLimit(retryAfterSeconds: 1)
   }
 
   /// Resolves and dials the upstream. Every resolved address passes the destination guard before it is dialled, so that

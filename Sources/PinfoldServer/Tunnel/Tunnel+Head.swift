@@ -21,7 +21,7 @@ extension Tunnel {
   @inline(__always)
   func readHead(_ account: inout TunnelAccount) async -> Asked? {
     let deadline = worker.loop.deadline(after: Self.headDuration)
-    var reader = ConnectHeadReader()
+    var reader = ConnectHeadReader(erasingBy: erase)
     while true {
       let event: ConnectHeadReader.Event?
       do {
@@ -67,7 +67,7 @@ extension Tunnel {
 
   /// Leaves nothing behind of a head in which credentials may stand.
   private func forget(_ reader: inout ConnectHeadReader) {
-    reader.erase(erase)
+    reader.erase()
     worker.loop.eraseScratch()
   }
 

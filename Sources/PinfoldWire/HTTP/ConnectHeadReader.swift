@@ -24,8 +24,12 @@ package struct ConnectHeadReader: Sendable {
   private var answer = Event.incomplete
   private var headLength: Int?
 
-  /// A reader that has seen nothing yet.
-  package init() {}
+  private let overwrite: @Sendable (inout [UInt8]) -> Void
+
+  /// A reader that has seen nothing yet. `overwrite` is to zero what it is given, where it lies: a head may hold a secret.
+  package init(erasingBy overwrite: @escaping @Sendable (inout [UInt8]) -> Void = { _ in }) {
+    self.overwrite = overwrite
+  }
 
   /// Bytes received behind the head: the first ones of the tunnel.
   package var surplus: ArraySlice<UInt8> { bytes[(headLength ?? bytes.count)...] }
@@ -36,16 +40,27 @@ package struct ConnectHeadReader: Sendable {
   /// Lends a part of what was read; nothing of a range that lies outside.
   package func bytes(in range: Range<Int>) -> ArraySlice<UInt8> { bytes[range.clamped(to: 0..<bytes.count)] }
 
-  /// Lets `body` overwrite all that was read, where it lies: a head may hold a secret. Take `surplus` before.
-  package mutating func erase(_ body: (inout [UInt8]) -> Void) { body(&bytes) }
+  /// Overwrites all that was read. Take `surplus` before.
+  package mutating func erase() { overwrite(&bytes) }
 
   /// Takes bytes and answers what all bytes so far amount to. Everything given is kept, so hand in no more than a
   /// read's worth at a time, and nothing more once the answer is there.
   package mutating func receive(_ more: Span<UInt8>) -> Event {
+    makeRoom(for: more.count)
     unsafe more.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
     guard case .incomplete = answer else { return answer }
     answer = advance()
     return answer
+  }
+
+  /// Moves to a larger buffer where one is needed: an array that grows by itself leaves a copy behind.
+  private mutating func makeRoom(for count: Int) {
+    guard !bytes.isEmpty, bytes.capacity - bytes.count < count else { return }
+    var larger: [UInt8] = []
+    larger.reserveCapacity(max(2 * bytes.capacity, bytes.count + count))
+    larger.append(contentsOf: bytes)
+    overwrite(&bytes)
+    bytes = larger
   }
 
   private mutating func advance() -> Event {
