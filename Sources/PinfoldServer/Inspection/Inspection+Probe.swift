@@ -197,18 +197,6 @@ private struct SingleProbe: Sendable {
   }
 }
 
-extension Refusal {
-  /// By a rule with `tls13: "deny"`.
-  static let tls13Denied = Refusal(
-    .tls13Denied, "the rule demands TLS 1.2 or older and the upstream chose TLS 1.3")
-  /// By a rule with `tls13: "key_log"`.
-  static let keyLogSilent = Refusal(
-    .handshakeTimeout, "the rule demands a key-log line and none came", method: .keyLog)
-  /// By the rule or by `tls.resumption`.
-  static let resumptionUnverified = Refusal(
-    .resumptionUnverified, "the session was resumed, and no probe may stand in", method: .resumption)
-}
-
 extension EventLoop {
   fileprivate func spawnProbe(
     _ operation: @escaping @Sendable () async -> ProbeLeg.Outcome

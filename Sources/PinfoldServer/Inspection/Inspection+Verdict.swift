@@ -29,6 +29,8 @@ extension Inspection {
   ) async throws(Refusal) -> Verdict? {
     let asked = worker.services.decide(decision.authority, user: user, worker.rules.current, isUse: false)
     guard asked.learnsKey else { return nil }
+    // Before anything is learnt: a key may only come from where the rule of now lets it come from.
+    try adopt(asked, method)
     let verdict = asked.judgeFirstUse(evidence, method: method)
     guard verdict.allows else { return verdict }
     let lesson = await worker.services.trust.learn(
@@ -57,10 +59,22 @@ extension Inspection {
   private mutating func judgeWithRulesOfNow(
     _ evidence: Evidence, _ method: VerificationMethod
   ) throws(Refusal) -> Verdict {
-    let mode = decision.tls13
-    decision = decisionOfNow()
-    if isTLS13, decision.tls13 != mode { try checkMode(of: method) }
+    try adopt(decisionOfNow(), method)
     return decision.judge(evidence, method: method)
+  }
+
+  /// Makes this the tunnel's decision. Throws where its rule is newer than the handshake and does not let TLS 1.3 be
+  /// judged in this way.
+  private mutating func adopt(_ new: Decision, _ method: VerificationMethod) throws(Refusal) {
+    let mode = decision.tls13
+    decision = new
+    guard isTLS13, new.tls13 != mode else { return }
+    switch new.tls13 {
+    case .deny: throw .tls13Denied
+    case .keyLog where method == .resumption: throw .resumptionUnverified
+    case .keyLog where method != .keyLog: throw .keyLogSilent
+    case .keyLog, .probe: return
+    }
   }
 
   /// The decision on this tunnel; made anew where the rules, pins of a service, or a device's key, may have changed while
@@ -73,15 +87,5 @@ extension Inspection {
     guard mayHaveChanged else { return decision }
     let identity = ClientIdentity(user: user, address: client.peerAddress?.address)
     return worker.services.decide(decision.authority, user: user, for: identity, current)
-  }
-
-  /// Throws where a rule that is newer than the handshake does not let TLS 1.3 be judged in this way.
-  private func checkMode(of method: VerificationMethod) throws(Refusal) {
-    switch decision.tls13 {
-    case .deny: throw .tls13Denied
-    case .keyLog where method == .resumption: throw .resumptionUnverified
-    case .keyLog where method != .keyLog: throw .keyLogSilent
-    case .keyLog, .probe: return
-    }
   }
 }

@@ -1,6 +1,5 @@
 import FoundationEssentials
 package import PinfoldConfig
-import PinfoldCrypto
 import PinfoldModel
 import PinfoldPolicy
 package import PinfoldSupply

@@ -24,15 +24,46 @@ extension Operation {
     @Test("A rule that changes during the handshake decides on it", arguments: changes)
     func handshake(change: Change) throws {
       let identity = try Certificates.shared().ecdsa
+      let (fetched, pinfold) = try fetch("https://api.pinfold.test/", from: identity, change) { port, rule in
+        try Settings.pinned(identity.pin, port: port, rule: rule)
+      }
+      #expect(fetched.succeeded == (change.reason == "pin_match"), "\(fetched)")
+      #expect(try pinfold.reasons() == [change.reason])
+      #expect(pinfold.decisions.first?["policy"] as? Int == 2, "\(pinfold.decisions)")
+    }
+
+    /// Guards: a key that is trusted from now on, though the rule lets it not be known in this way any more.
+    @Test("Nothing is learnt in a way that the new rule forbids", arguments: changes.prefix(3))
+    func learning(change: Change) throws {
+      let certificates = try Certificates.shared()
+      let host = "device.local:8443"
+      let (fetched, pinfold) = try fetch(
+        "https://\(host)/", options: ["--insecure"], from: certificates.selfSigned, change
+      ) { port, rule in
+        try Settings.pinned(certificates.other.pin, port: 1).with {
+          $0.hosts[host] = "{ trust_on_first_use: true, pins: [], verify_chain: false, \(rule) }"
+          $0.resolve[host] = port
+        }
+      }
+      #expect(fetched.succeeded == (change.reason == "pin_match"), "\(fetched)")
+      #expect(try pinfold.reasons() == [change.reason])
+      let list = try Command([Pinfold.binary, "trust", "list", "-c", pinfold.workspace.path("pinfold.json5")])
+      #expect(list.output.contains("device.local") == (change.reason == "pin_match"), "\(list)")
+    }
+
+    /// Fetches in TLS 1.3, from a server that answers nothing before the rule has changed.
+    private func fetch(
+      _ url: String, options: [String] = [], from identity: Certificates.Identity, _ change: Change,
+      by settings: (_ port: UInt16, _ rule: String) throws -> Settings
+    ) throws -> (Command, Pinfold) {
       let server = try Servers.nginx(identity, protocols: "TLSv1.3")
       let isOpen = Gate()
       let held = try Listener { near in
         guard isOpen.wait(), let far = try? Socket.connect(to: server.port) else { return near.shutDown() }
         Tap.join(near, far, Tap.Connection())
       }
-      let settings = try Settings.pinned(identity.pin, port: held.port).with { $0.keyLog = "keys" }
-      let pinfold = try Pinfold(settings)
-      let changed = try Settings.pinned(identity.pin, port: held.port, rule: change.rule).with {
+      let pinfold = try Pinfold(settings(held.port, "").with { $0.keyLog = "keys" })
+      let changed = try settings(held.port, change.rule).with {
         $0.keyLog = "keys"
         $0.version = 2
       }
@@ -45,11 +76,9 @@ extension Operation {
         }
         isOpen.open()
       }
-      let fetched = try Client.curl.fetch(proxy: pinfold.port)
+      let fetched = try Client.curl.fetch(url, proxy: pinfold.port, options: options)
       try problem.rethrow()
-      #expect(fetched.succeeded == (change.reason == "pin_match"), "\(fetched)")
-      #expect(try pinfold.reasons() == [change.reason])
-      #expect(pinfold.decisions.first?["policy"] as? Int == 2, "\(pinfold.decisions)")
+      return (fetched, pinfold)
     }
 
     /// Guards: a tunnel that nobody looks into, though its host was pinned before it opened.
