@@ -2,11 +2,12 @@ import Dispatch
 import Testing
 
 /// The tests here block: they wait for processes and sockets. Each lane runs its tests one after another on threads
-/// of their own, so that two run at a time and the tests of other targets keep the threads they share.
-@Suite("Handshakes, end to end", .serialized, .blocking, .timeLimit(.minutes(1))) enum Handshakes {}
+/// of their own, so that two run at a time and the tests of other targets keep the threads they share. The limit ends
+/// what hangs; it is no measure of what a busy machine may take.
+@Suite("Handshakes, end to end", .serialized, .blocking, .timeLimit(.minutes(5))) enum Handshakes {}
 
 /// The second lane: what is not about handshakes.
-@Suite("Operation, end to end", .serialized, .blocking, .timeLimit(.minutes(1))) enum Operation {}
+@Suite("Operation, end to end", .serialized, .blocking, .timeLimit(.minutes(5))) enum Operation {}
 
 /// Runs the test on a thread that may block.
 struct BlockingTrait: SuiteTrait, TestTrait, TestScoping {
