@@ -10,14 +10,18 @@
 #include <openssl/rand.h>
 #include <stdint.h>
 
-/* A context of EVP_MAC-HMAC(7) with its key; NULL when there is no memory. OSSL_PARAM keeps pointers beyond the call that
-   makes it, which pointers lent by Swift do not outlive. */
-static inline EVP_MAC_CTX *_Nullable pinfold_hmac(EVP_MAC *_Nonnull mac, const char *_Nonnull digest,
-                                                  const uint8_t *_Nonnull key, size_t length) {
-  EVP_MAC_CTX *context = EVP_MAC_CTX_new(mac);
+/* A context of EVP_MAC-HMAC(7) for a digest, to be copied (EVP_MAC_CTX_dup) and given a key; NULL when there is no such
+   digest, or no memory. It has a key of zeros, since one without a key cannot be copied. OSSL_PARAM keeps pointers
+   beyond the call that makes it, which pointers lent by Swift do not outlive. */
+static inline EVP_MAC_CTX *_Nullable pinfold_hmac(const char *_Nonnull digest) {
+  static const unsigned char zeros[EVP_MAX_MD_SIZE];
   OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)digest, 0),
                          OSSL_PARAM_construct_end()};
-  if (context != NULL && EVP_MAC_init(context, key, length, params) == 1) return context;
+  EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+  EVP_MAC_CTX *context = mac == NULL ? NULL : EVP_MAC_CTX_new(mac);
+  /* The context keeps a reference of its own. */
+  EVP_MAC_free(mac);
+  if (context != NULL && EVP_MAC_init(context, zeros, sizeof zeros, params) == 1) return context;
   EVP_MAC_CTX_free(context);
   return NULL;
 }

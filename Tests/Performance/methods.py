@@ -2,6 +2,7 @@
 """Measures Pinfold's ways of knowing a server's key beside each other, in one run on loopback. See README.md."""
 
 import argparse
+import multiprocessing
 import os
 import shutil
 import signal
@@ -22,7 +23,7 @@ from system import Processes, find, process_cpu_seconds  # noqa: E402
 SECONDS = 20
 START_SECONDS = 30
 WARM_UP = 100
-#: Tunnels that are measured together, without a pause between them: it would have each find cold caches.
+#: Tunnels of each client that are measured together, without a pause between them: it would have each find cold caches.
 GROUP = 20
 #: What the proxy still does for tunnels that their client has closed is done after this.
 SETTLE_SECONDS = 0.03
@@ -128,7 +129,7 @@ class InBandBefore(InBand):
 
 
 class Client:
-    """One tunnel after another, so that what a tunnel takes is not what it waited for others."""
+    """One tunnel after another."""
 
     def __init__(self, method):
         self.method = method
@@ -168,11 +169,54 @@ class Client:
         return 1000 * took
 
 
-class Runner:
-    """A method's running proxy with its client."""
+class Clients:
+    """Processes with a client each, which open tunnels at the same time."""
 
-    def __init__(self, method, processes):
-        self.method, self.client = method, Client(method)
+    def __init__(self, method, count):
+        self.ends = []
+        for number in range(count):
+            ours, theirs = multiprocessing.Pipe()
+            multiprocessing.Process(
+                target=self.work, args=(method, number * NAMES // count, ours, theirs), daemon=True).start()
+            # Only the client holds it now: what it no longer answers is at its end.
+            theirs.close()
+            self.ends.append(ours)
+
+    @staticmethod
+    def work(method, first_name, ours, theirs):
+        # Copied by the fork: with it nobody would see that the driver is gone.
+        ours.close()
+        method.used = first_name
+        client = Client(method)
+        client.start_logging()
+        try:
+            while True:
+                count = theirs.recv()
+                theirs.send([client.tunnel() for _ in range(count)])
+        except EOFError:
+            pass
+        except (OSError, ValueError) as error:
+            theirs.send(error)
+
+    def tunnels(self, count):
+        """Opens so many with each client; the milliseconds that each took."""
+        for end in self.ends:
+            end.send(count)
+        took = []
+        for end in self.ends:
+            answer = end.recv()
+            if isinstance(answer, Exception):
+                raise answer
+            took += answer
+        return took
+
+
+class Runner:
+    """A method's running proxy with its clients."""
+
+    def __init__(self, method, processes, at_once):
+        self.method, self.client, self.at_once = method, Client(method), at_once
+        self.clients = None
         self.cpu, self.latency = [], []
         self.process = processes.start(method.command, method.path("output"), cwd=method.folder)
 
@@ -192,26 +236,29 @@ class Runner:
                 time.sleep(0.1)
 
     def warm(self):
-        for _ in range(WARM_UP):
-            self.client.tunnel()
+        self.clients = Clients(self.method, self.at_once)
+        self.clients.tunnels(-(-WARM_UP // self.at_once))
 
     def batch(self, count):
         """Measures small groups: what the machine does beside is in a few of them, and not in the median."""
         for first in range(0, count, GROUP):
             tunnels = min(GROUP, count - first)
             before = process_cpu_seconds(self.process.pid)
-            self.latency += [self.client.tunnel() for _ in range(tunnels)]
+            self.latency += self.clients.tunnels(tunnels)
             time.sleep(SETTLE_SECONDS)
-            self.cpu.append(1e6 * (process_cpu_seconds(self.process.pid) - before) / tunnels)
+            self.cpu.append(1e6 * (process_cpu_seconds(self.process.pid) - before) / (tunnels * self.at_once))
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15, help="rounds over all methods (15)")
-    parser.add_argument("--tunnels", type=int, default=100, help="tunnels per method and round (100)")
+    parser.add_argument("--tunnels", type=int, default=100, help="tunnels per method, client and round (100)")
+    parser.add_argument("--at-once", type=int, default=1, help="clients that open tunnels at the same time (1)")
     parser.add_argument("--pinfold", default=".build/release/pinfold", help="the binary (.build/release/pinfold)")
     parser.add_argument("--before", help="an older binary, for TLS 1.2 in band beside this one")
     options = parser.parse_args()
+    if min(options.rounds, options.tunnels, options.at_once) < 1:
+        parser.error("--rounds, --tunnels and --at-once are 1 at least")
     for name in ("nginx", "openssl"):
         if not find(name):
             sys.exit(f"methods.py: {name} is missing; please install it")
@@ -233,7 +280,7 @@ def measure(options, folder, processes):
     for kind, binary in kinds:
         method = kind(os.path.abspath(binary), folder, origin, 1000)
         method.prepare()
-        runners.append(Runner(method, processes))
+        runners.append(Runner(method, processes, options.at_once))
     for runner in runners:
         runner.wait()
         runner.warm()
@@ -267,8 +314,9 @@ def report(runners, options):
          digits(cpu[name] - cpu[base[name]]), digits(latency[name]), digits(latency[name] - latency[base[name]])]
         for name, each in by_name.items()]
     probes = (cpu["twin"] - cpu["unverified"]) / (cpu["openssl"] - cpu["unverified"])
+    order = "one after another" if options.at_once == 1 else f"by each of {options.at_once} clients at the same time"
     lines = [
-        f"{options.rounds} rounds of {options.tunnels} tunnels, one after another, on {os.cpu_count()} cores, load "
+        f"{options.rounds} rounds of {options.tunnels} tunnels, {order}, on {os.cpu_count()} cores, load "
         f"{load} at the end. Medians; µs of Pinfold's CPU, ms from the CONNECT to the end of the handshake.",
         table(["method", "what", "CPU µs per tunnel", "middle half", "over unverified", "ms", "over unverified"], rows),
         f"- key log over unverified: {digits(cpu['key_log'] - cpu['unverified'])} µs (at most 300), "

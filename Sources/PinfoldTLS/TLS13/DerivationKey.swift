@@ -12,29 +12,30 @@ import COpenSSL
   /// Whether a code was made, after which the context is to begin anew.
   private var isUsed = false
 
-  /// Fetched once; an EVP_MAC does not change and lives as long as the process.
-  @safe private struct Algorithm: Sendable {
-    // An EVP_MAC is not changed by those who use it.
+  /// What each context is copied from. One that is set up anew has EVP look the digest up by its name, which takes longer
+  /// than all that is then computed.
+  @safe private struct Template: Sendable {
+    // Copying does not change it; it lives as long as the process.
     nonisolated(unsafe) let raw: OpaquePointer?
-    init() {
-      unsafe raw = EVP_MAC_fetch(nil, "HMAC", nil)
+    init(_ suite: Suite13) {
+      unsafe raw = pinfold_hmac(suite.digestName)
       ErrorQueue.clear()
     }
   }
-  private static let algorithm = Algorithm()
+  private static let sha256 = Template(.aes128GCM)
+  private static let sha384 = Template(.aes256GCM)
 
   /// The secret has to have the length of the suite's hash, as every secret of the schedule has. Throws `unreadable` for
   /// another length and `failed` when OpenSSL is out of means.
   init(_ secret: SecretBytes, _ suite: Suite13) throws(TLSError) {
     guard secret.count == suite.hashCount else { throw .unreadable("a secret of a wrong length") }
     self.suite = suite
-    guard let algorithm = unsafe Self.algorithm.raw else { throw .failed(call: "EVP_MAC_fetch", detail: "no HMAC") }
-    let keyed = unsafe secret.withBytes { secret -> OpaquePointer? in
-      guard let start = secret.baseAddress else { return nil }
-      return unsafe pinfold_hmac(algorithm, suite.digestName, start, secret.count)
-    }
-    guard let keyed = unsafe keyed else { throw .drained("EVP_MAC_init") }
-    unsafe context = keyed
+    let template = suite == .aes256GCM ? Self.sha384 : Self.sha256
+    guard let template = unsafe template.raw else { throw .failed(call: "EVP_MAC_fetch", detail: "no HMAC") }
+    guard let context = unsafe EVP_MAC_CTX_dup(template) else { throw .drained("EVP_MAC_CTX_dup") }
+    unsafe self.context = context
+    let isKeyed = unsafe secret.withBytes { unsafe EVP_MAC_init(context, $0.baseAddress, $0.count, nil) == 1 }
+    guard isKeyed else { throw .drained("EVP_MAC_init") }
   }
 
   deinit { unsafe EVP_MAC_CTX_free(context) }
