@@ -17,15 +17,15 @@ struct FadingTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   mutating func update<Result>(
     _ key: Key, fresh: @autoclosure () -> Value, _ body: (inout Value) -> Result
   ) -> Result {
-    if young[key] == nil {
-      let value = old.removeValue(forKey: key) ?? fresh()
-      if young.count >= half {
-        old = young
-        young = [:]
-      }
-      young[key] = value
+    if let place = young.index(forKey: key) { return body(&young.values[place]) }
+    var value = old.removeValue(forKey: key) ?? fresh()
+    if young.count >= half {
+      old = young
+      young = [:]
     }
-    return body(&young[key, default: fresh()])
+    let result = body(&value)
+    young[key] = value
+    return result
   }
 
   /// The value, without using it.

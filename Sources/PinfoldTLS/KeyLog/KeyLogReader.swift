@@ -1,4 +1,5 @@
 import COpenSSL
+import Glibc
 
 /// One line of a key log that Pinfold keeps: the server's handshake secret of one handshake.
 package struct KeyLogLine: Sendable {
@@ -50,8 +51,7 @@ package struct KeyLogReader {
     while next < bytes.count {
       if matched == 0 {
         // Most bytes neither end a line nor can begin a label: they are taken in one go.
-        var end = next
-        while end < bytes.count, bytes[end] != Self.newline, bytes[end] != Self.firstOfLabel { end += 1 }
+        let end = endOfPlain(bytes, from: next)
         collect(bytes.extracting(next..<end))
         next = end
         guard next < bytes.count else { break }
@@ -67,6 +67,21 @@ package struct KeyLogReader {
       next += 1
     }
     return lines
+  }
+
+  /// Where the next byte stands that may begin a label or, while that means something, ends a line.
+  private func endOfPlain(_ bytes: Span<UInt8>, from start: Int) -> Int {
+    guard isCollecting else {
+      return unsafe bytes.withUnsafeBytes { bytes in
+        guard let base = bytes.baseAddress,
+          let found = unsafe memchr(base + start, Int32(Self.firstOfLabel), bytes.count - start)
+        else { return bytes.count }
+        return unsafe base.distance(to: found)
+      }
+    }
+    var end = start
+    while end < bytes.count, bytes[end] != Self.newline, bytes[end] != Self.firstOfLabel { end += 1 }
+    return end
   }
 
   private mutating func collect(_ bytes: Span<UInt8>) {
