@@ -1,13 +1,14 @@
 /// Host and port of a CONNECT line (RFC 9110 §9.3.6): the thing a policy decides about.
 package struct Authority: Hashable, Sendable {
-  /// The host in its normal form.
-  package var host: HostName
+  /// The host in its normal form. An IPv4 address that was written as an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2) is
+  /// the IPv4 address: what is known of a host must not depend on how somebody spells it.
+  package let host: HostName
   /// The port; zero cannot be written in text, so no peer can name it.
   package var port: UInt16
 
   /// Joins parts that were checked already.
   package init(host: HostName, port: UInt16) {
-    self.host = host
+    if case .address(let address) = host { self.host = .address(address.unmapped) } else { self.host = host }
     self.port = port
   }
 

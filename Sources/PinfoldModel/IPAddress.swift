@@ -74,7 +74,9 @@ package enum IPAddress: Hashable, Sendable {
       guard let value = dotted(field) else { return nil }
       return [UInt16(value >> 16), UInt16(value & 0xffff)]
     }
-    guard field.count <= 4, let value = UInt16(String(decoding: field, as: UTF8.self), radix: 16), field.first != 0x2b
+    // A number in Swift may have a sign; a group has none.
+    guard field.count <= 4, field.first != 0x2b, field.first != 0x2d,
+      let value = UInt16(String(decoding: field, as: UTF8.self), radix: 16)
     else { return nil }
     return [value]
   }

@@ -13,14 +13,14 @@ extension PolicySnapshot {
       decision.action = .block(.pinsUnavailable)
     case .notConfigured:
       trace.note("no policy bundle is configured")
-      decideWithoutRule(&decision, fallback: Fallback(), trace: &trace)
+      decideWithoutRule(&decision, trace: &trace)
     case .document(let document):
       trace.note("policy version \(document.version), expires \(document.expiresAt.text)")
       if let rule {
         decide(&decision, by: rule, document, at: now, user: user, trace: &trace)
       } else {
         trace.note("no rule names \(authority.text)")
-        decideWithoutRule(&decision, fallback: document.fallback, trace: &trace)
+        decideWithoutRule(&decision, trace: &trace)
       }
     }
     notePort(decision, trace: &trace)
@@ -120,8 +120,9 @@ extension PolicySnapshot {
     decision.expiresAt = nil
   }
 
-  private func decideWithoutRule(_ decision: inout Decision, fallback: Fallback, trace: inout DecisionTrace) {
-    if useBuiltin(&decision, fallback: fallback, trace: &trace) { return }
+  /// No rule names the host: builtin pins, whatever the policy says of its own rules, then a service's.
+  private func decideWithoutRule(_ decision: inout Decision, trace: inout DecisionTrace) {
+    if useBuiltin(&decision, fallback: Fallback(), trace: &trace) { return }
     if useService(&decision, trace: &trace) { return }
     trace.note("unpinned hosts: \(local.unpinned.rawValue)")
     switch local.unpinned {

@@ -48,6 +48,11 @@ import Testing
       policy.json5:1:62: expires_at: expected a time after issued_at
       """),
     BadFile(
+      "issued-after-expiry",
+      """
+      policy.json5:1:62: issued_at: expected a time before expires_at
+      """),
+    BadFile(
       "fallback-host",
       """
       policy.json5:5:37: ssl_pinning_config.fallback.builtin_pin_hosts[0]: "*.example.com": expected one host, without a wildcard

@@ -176,6 +176,13 @@ import Testing
     #expect(here.source == .builtin)
   }
 
+  /// Would catch a policy that unpins a host it does not even name.
+  @Test func `where no rule names the host the policy's fallback does not take builtin pins away`() throws {
+    #expect(try builtin({ $0.fallback.useBuiltinPins = false }, host: "other.example:443").source == .builtin)
+    let elsewhere = try builtin({ $0.fallback.hosts = [.name("api.example.com")] }, host: "other.example:443")
+    #expect(elsewhere.source == .builtin)
+  }
+
   // MARK: Standing without a document
 
   @Test func `without an acceptable bundle everything is blocked`() throws {

@@ -69,7 +69,9 @@ struct PolicyDocumentReader {
   private mutating func readTop(_ key: String, _ field: Field) {
     switch key {
     case "version": version = field.integer(in: 1...9_007_199_254_740_991).map { UInt64($0) }
-    case "issued_at": issuedAt = field.timestamp()
+    case "issued_at":
+      issuedAt = field.timestamp()
+      if let issuedAt, let expiresAt, expiresAt <= issuedAt { field.complain("expected a time before expires_at") }
     case "trusted_keys": trustedKeys = SignerSet(reading: field)
     default:
       expiresAt = field.timestamp()

@@ -5,15 +5,21 @@ import Synchronization
 final class ReloadHistory: Sendable {
   struct Entry: Sendable {
     let at: Timestamp
-    /// What was wrong; `nil` when the new rules came into force.
+    /// What was wrong, its beginning; `nil` when the new rules came into force.
     let error: String?
   }
+
+  /// Bytes of an error that are kept: it may quote what somebody sent, and `/status` has to stay small enough to be read.
+  private static let limit = 1024
 
   private let entry = Mutex<Entry?>(nil)
 
   var last: Entry? { entry.withLock { $0 } }
 
   func note(error: String?) {
-    entry.withLock { $0 = Entry(at: .now, error: error) }
+    let kept = error.map { text in
+      text.utf8.count <= Self.limit ? text : String(decoding: text.utf8.prefix(Self.limit), as: UTF8.self) + "…"
+    }
+    entry.withLock { $0 = Entry(at: .now, error: kept) }
   }
 }

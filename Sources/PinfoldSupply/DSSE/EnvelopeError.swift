@@ -11,7 +11,7 @@ package enum EnvelopeError: Error, Equatable, Sendable, CustomStringConvertible 
   package var description: String {
     switch self {
     case .malformed(let problem, let offset): "not a DSSE envelope: \(problem) (byte \(offset))"
-    case .payloadType(let found, let expected): "signed as \(found.debugDescription), not as \"\(expected)\""
+    case .payloadType(let found, let expected): "signed as \(PinRecordError.quoted(found)), not as \"\(expected)\""
     case .signatures(let count): count.description
     }
   }

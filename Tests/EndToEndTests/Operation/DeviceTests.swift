@@ -82,6 +82,28 @@ extension Operation {
       withExtendedLifetime(server) {}
     }
 
+    /// Guards: that what is known of a device does not depend on how its address is written.
+    @Test("Its address as an IPv4-mapped one is the same device") func mappedAddress() throws {
+      let certificates = try Certificates.shared()
+      var server: Servers.Running? = try Self.server(certificates.selfSigned, "TLSv1.2")
+      let port = try #require(server?.port)
+      let pinfold = try Pinfold(
+        Settings.pinned(certificates.other.pin, port: 1).with {
+          $0.hosts["127.0.0.1:\(port)"] = "{ trust_on_first_use: true, pins: [], verify_chain: false }"
+        })
+      func succeeds(_ host: String) throws -> Bool {
+        try Client.curl.fetch("https://\(host):\(port)/", proxy: pinfold.port, options: ["--insecure"]).succeeded
+      }
+      #expect(try succeeds("127.0.0.1"))
+      #expect(try succeeds("[::ffff:127.0.0.1]"))
+      server = nil
+      server = try Self.server(certificates.ecdsa, "TLSv1.2", port: port)
+      #expect(try !succeeds("[::ffff:127.0.0.1]"))
+      #expect(try !succeeds("127.0.0.1"))
+      #expect(try pinfold.reasons(4).suffix(2) == ["pin_mismatch", "pin_mismatch"])
+      #expect(try Self.trust(pinfold, "list").output.split(separator: "\n").count == 1)
+    }
+
     @Test("The key is remembered over a restart, and nothing in the state directory names the device") func restart()
       throws
     {

@@ -93,6 +93,7 @@ extension Operation {
       Row(testDescription: "a length beyond the limit", mode: "large", cause: "too_large"),
       Row(testDescription: "a body without end", mode: "endless", cause: "too_large"),
       Row(testDescription: "another document", mode: "garbage", cause: "envelope"),
+      Row(testDescription: "an envelope of something with a long name", mode: "foreign", cause: "envelope"),
       Row(testDescription: "a redirect", mode: "redirect", cause: "fetch_reply"),
       Row(testDescription: "somebody else's certificate", mode: "stranger", cause: "fetch_tls"),
       Row(testDescription: "another host's certificate", mode: "wrong name", cause: "fetch_tls"),
@@ -118,6 +119,8 @@ extension Operation {
       // The first one may be of the moment between two servers.
       try Wait.untilTrue("the cause \(row.cause)") { causes(pinfold).dropFirst(before.1).contains(row.cause) }
       #expect(try HTTP.get("/readyz", port: pinfold.admin)?.status == 200)
+      // The health check of a container reads it: what somebody sent must not make it too long.
+      #expect(try #require(try HTTP.get("/status", port: pinfold.admin)?.body).utf8.count < 16_384)
       if row.mode != "away" {
         try server.misbehave("")
         try server.start()

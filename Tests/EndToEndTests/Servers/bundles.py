@@ -1,7 +1,8 @@
 """Serves signed policies over HTTPS on 127.0.0.1, well or badly.
 
 bundles.py CHAIN KEY FOLDER PORT: GET /NAME answers with the file of that name in FOLDER, its ETag, or 304. The file "mode"
-in FOLDER says what goes wrong: cut, large, endless, garbage, redirect, weak. Each request adds a line to the file
+in FOLDER says what goes wrong: cut, large, endless, garbage, foreign, redirect,
+weak. Each request adds a line to the file
 "requests": its status, and the If-None-Match it came with.
 """
 import hashlib
@@ -48,6 +49,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.head(302, ("Location", "/elsewhere"), ("Content-Length", "0"))
         if mode == "garbage":
             body = b"<html>Please log in</html>"
+        if mode == "foreign":
+            body = b'{"payloadType":"%s","payload":"","signatures":[]}' % (b"x" * 90000)
         if mode == "large":
             self.head(200, ("Content-Length", "999999999"))
             while True:
@@ -60,7 +63,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.head(200, ("Content-Length", str(len(body))), ("ETag", tag))
             self.wfile.write(body[: len(body) // 2])
             return None
-        if mode != "garbage" and self.headers.get("If-None-Match") == tag:
+        if mode not in ("garbage", "foreign") and self.headers.get("If-None-Match") == tag:
             return self.head(304, ("ETag", tag))
         self.head(200, ("Content-Length", str(len(body))), ("ETag", tag))
         self.wfile.write(body)
