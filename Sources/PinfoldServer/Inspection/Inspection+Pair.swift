@@ -63,7 +63,11 @@ extension Inspection {
   private mutating func note(silenceBeside event: ServerFlightReader.Event, _ leg: ProbeLeg) {
     if case .helloRetryRequest = event { retryStalled = true }
     if leg.hasRetried { retryStalled = true }
-    if case .finished(let seen) = leg.result, !seen.isTLS13 { isOlder = true }
+    switch leg.result {
+    case .finished(let seen) where !seen.isTLS13: isOlder = true
+    case .resumed: isOlder = true
+    default: break
+    }
   }
 
   /// Whether the probe is asked for a second hello too, as far as it can tell. Once the client has the request, the pair

@@ -34,11 +34,12 @@ extension Inspection {
     }
     // A twin offers the app's own session, which the upstream would resume again.
     leg?.abandon()
-    if let probedAhead { return probedAhead }
-    let evidence = try await runProbe(hello, nil, twin: false)
-    // The next try probes first. Nothing is lost by that: this probe's hello can be told from the app's anyway.
-    openSSLStalled = evidence == nil
-    return evidence
+    if let probedAhead { return probedAhead.evidence }
+    if let probed = try await runProbe(hello, nil, twin: false) { return probed.evidence }
+    // The next try probes first, and without a pair: this probe's hello can be told from the app's anyway.
+    openSSLStalled = true
+    isOlder = true
+    return nil
   }
 
   /// In TLS 1.3 the certificate is encrypted: the app's own key log opens it, else a probe asks the endpoint.
@@ -66,23 +67,21 @@ extension Inspection {
         .pskDeclined, "the upstream declined the pre-shared key and tls.psk_declined is refuse", method: .probe)
     }
     isFullTLS13 = !isResumed
-    if let probedAhead {
-      // What was found ahead of a resumption vouches for nothing else: an attacker who played one in the first try would
-      // have the app's connection to himself in this.
-      guard leavesEarly || rules.configuration.tls.probeReuseSeconds > 0 else {
-        throw Refusal(
-          .probeFailed, "the upstream resumed a session of TLS 1.2 or older, and then chose TLS 1.3", method: .probe)
-      }
-      return (probedAhead, .probe)
-    }
     if let leg { try await readOn(&reader, until: leg) }
-    guard let evidence = try await runProbe(hellos.client, leg, twin: true) else { return nil }
-    return (evidence, .probe)
+    let found: Probed?
+    if let probedAhead { found = probedAhead } else { found = try await runProbe(hellos.client, leg, twin: true) }
+    guard let found else { return nil }
+    guard found.isTLS13 else {
+      // The key's owner does not speak TLS 1.3 here: somebody else did on the app's connection.
+      worker.probeReuse.forget(reuseKey(of: hellos.client))
+      throw .olderProbe
+    }
+    return (found.evidence, .probe)
   }
 
   mutating func runProbe(
     _ hello: ClientHello, _ leg: ProbeLeg?, twin: Bool
-  ) async throws(Refusal) -> Evidence? {
+  ) async throws(Refusal) -> Probed? {
     let outcome: ProbeLeg.Outcome
     let kind: ProbeKind
     let isShared = leg == nil && rules.configuration.tls.probeReuseSeconds > 0
@@ -103,11 +102,12 @@ extension Inspection {
     // A shared one is counted where it is made: it is one probe for however many tunnels.
     let shard = isShared ? nil : worker.shard
     switch outcome {
-    case .stalled where releasedDown == 0:
+    case .stalled where releasedDown == 0 && (leg != nil || isShared || !twin):
       // The next try probes first, as after a resumption.
       if isShared { openSSLStalled = true }
       return nil
     case .stalled:
+      // Also a twin that was dialled late: its hello would come again in a pair, and the app's was seen alone before.
       shard?.probe(kind, .failure)
       throw Refusal(.probeFailed, "probe: the upstream serves one connection at a time", method: .probe)
     case .resumed(let detail):
@@ -116,14 +116,12 @@ extension Inspection {
     case .failed(let reason, let detail):
       shard?.probe(kind, .failure)
       throw Refusal(reason, detail, method: .probe)
-    case .finished(let seen) where twin && !isShared && !seen.isTLS13:
-      // The key's owner does not speak TLS 1.3 here: somebody else did on the app's connection.
-      shard?.probe(kind, .failure)
-      throw Refusal(.probeFailed, "probe: an older version than on the application's connection", method: .probe)
     case .finished(let seen):
-      shard?.probe(kind, .success)
-      if leg != nil, !leavesEarly { worker.upstreams.noteServesTwo(decision.authority) }
-      return try judge(seen)
+      // A twin's answer vouches for TLS 1.3 only where it is one.
+      let isOfUse = !twin || seen.isTLS13
+      shard?.probe(kind, isOfUse ? .success : .failure)
+      if isOfUse, leg != nil, !leavesEarly { worker.upstreams.noteServesTwo(decision.authority) }
+      return Probed(evidence: try judge(seen), isTLS13: seen.isTLS13)
     }
   }
 
@@ -145,8 +143,7 @@ extension Inspection {
   /// One probe at a time for tunnels that look the same to the upstream, used again for a while. Weaker than a probe of
   /// every tunnel's own, since an attacker may see from its absence which connection is the app's.
   private func reusableProbe(_ hello: ClientHello, seconds: Int) async -> ProbeLeg.Outcome {
-    let key = ProbeReuse.Key(
-      address: address, authority: decision.authority, hello: hello, policyVersion: decision.policyVersion)
+    let key = reuseKey(of: hello)
     let inspection = SingleProbe(
       worker: worker, address: address, hello: hello, rules: rules, patience: patience)
     let outcome = await worker.probeReuse.outcome(for: key, now: worker.loop.now, seconds: seconds) {
@@ -155,6 +152,11 @@ extension Inspection {
     // A failure may be this moment's: the next tunnel tries again.
     if case .finished = outcome {} else { worker.probeReuse.forget(key) }
     return outcome
+  }
+
+  private func reuseKey(of hello: ClientHello) -> ProbeReuse.Key {
+    ProbeReuse.Key(
+      address: address, authority: decision.authority, hello: hello, policyVersion: decision.policyVersion)
   }
 }
 

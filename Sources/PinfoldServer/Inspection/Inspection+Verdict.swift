@@ -4,11 +4,22 @@ import PinfoldPolicy
 import PinfoldSupply
 
 extension Inspection {
+  /// The verdict on what was found.
+  @inline(__always)
+  mutating func judge(_ finding: Finding) async throws(Refusal) -> Verdict {
+    var verdict = try await judgeAsOfNow(finding.evidence, finding.method, awaitsProof: finding.awaitsProof)
+    verdict.awaitsProof = finding.awaitsProof
+    if leavesEarly, finding.method == .probe { verdict.detail = "the upstream serves one connection at a time" }
+    return verdict
+  }
+
   /// The verdict on this evidence. Pins of a service that do not match are fetched anew first, once in a while, since a
   /// key that was rotated looks the same; then it is judged by whatever is at hand. Only a match allows.
   @inline(__always)
-  mutating func judgeAsOfNow(_ evidence: Evidence, _ method: VerificationMethod) async throws(Refusal) -> Verdict {
-    if mayLearnKey, let verdict = try await judgeFirstUse(evidence, method) { return verdict }
+  private mutating func judgeAsOfNow(
+    _ evidence: Evidence, _ method: VerificationMethod, awaitsProof: Bool
+  ) async throws(Refusal) -> Verdict {
+    if mayLearnKey, let verdict = try await judgeFirstUse(evidence, method, awaitsProof: awaitsProof) { return verdict }
     let verdict = try judgeWithRulesOfNow(evidence, method)
     guard [.pinMismatch, .suspendedMismatch].contains(verdict.reason) else { return verdict }
     let current = worker.rules.current
@@ -25,7 +36,7 @@ extension Inspection {
   /// The verdict on the first key of a device (`trust_on_first_use`), which is trusted from here on if everything else is
   /// in order; `nil` when no key is to be learnt, or another tunnel's was quicker.
   private mutating func judgeFirstUse(
-    _ evidence: Evidence, _ method: VerificationMethod
+    _ evidence: Evidence, _ method: VerificationMethod, awaitsProof: Bool
   ) async throws(Refusal) -> Verdict? {
     let asked = worker.services.decide(decision.authority, user: user, worker.rules.current, isUse: false)
     guard asked.learnsKey else { return nil }
@@ -33,6 +44,11 @@ extension Inspection {
     try adopt(asked, method)
     let verdict = asked.judgeFirstUse(evidence, method: method)
     guard verdict.allows else { return verdict }
+    // Whoever has a copy of a certificate can begin such a handshake, and would be believed for good though it never ends.
+    guard !awaitsProof else {
+      return Verdict(
+        .keyNotProven, method: method, detail: "a first key has to sign the handshake", leafKey: evidence.publicKey)
+    }
     let lesson = await worker.services.trust.learn(
       .publicKey(evidence.publicKey), of: asked.authority, for: client, on: worker.loop, until: deadline)
     switch lesson {

@@ -53,15 +53,17 @@ struct Inspection {
   var openSSLStalled = false
   /// Whether the upstream asked one connection of a pair for a second hello and never answered the other one.
   var retryStalled = false
-  /// Whether a probe found an older version than TLS 1.3 where the app's connection was silent: then the app's has to be
-  /// answered in an older one too, and needs no probe.
+  /// Whether the app's connection has to be answered in an older version than TLS 1.3 from now on, and needs no pair: a
+  /// probe found one where the app's connection was silent, or one of the two connections was answered as if its session
+  /// was resumed. What then follows tells an attacker which of the two hellos is the app's, so that no later pair with the
+  /// same hellos could vouch for anything.
   var isOlder = false
   /// What was made for the probe of the first pair of connections.
   var firstProbe: ProbeHandshake?
   /// Whether the upstream was offered TLS 1.3, chose an older version and proved its key on the spot.
   var provedOlder = false
   /// What a probe found that was made before the app's connection, since the upstream serves one at a time.
-  var probedAhead: Evidence?
+  var probedAhead: Probed?
   /// Whether the probe leaves before the app's connection is answered, as an upstream needs it that serves one
   /// connection at a time.
   var leavesEarly = false
@@ -69,6 +71,13 @@ struct Inspection {
   var probe: ProbeKind?
   /// The record version in which the client reads an alert.
   var alertVersion = TLSVersion.tls12
+
+  /// What a probe found out.
+  struct Probed {
+    var evidence: Evidence
+    /// Whether the server chose TLS 1.3.
+    var isTLS13: Bool
+  }
 
   /// A verdict that allows, and what has to be passed on because of it.
   struct Admission {
@@ -113,9 +122,7 @@ struct Inspection {
       finding = try await exchange(hello, &reader)
     }
     guard let finding else { throw Refusal(.internalError) }
-    var verdict = try await judgeAsOfNow(finding.evidence, finding.method)
-    verdict.awaitsProof = finding.awaitsProof
-    if leavesEarly, finding.method == .probe { verdict.detail = "the upstream serves one connection at a time" }
+    let verdict = try await judge(finding)
     guard verdict.allows else { throw Refusal(verdict) }
     if isFullTLS13 { noteFullTLS13(finding) }
     // Whoever could make Pinfold believe it would meet a lone connection next time.
@@ -255,10 +262,7 @@ struct Inspection {
         return Finding(evidence: evidence, method: .probe, sentUp: sentUp)
       case .tls13(let serverHello):
         worker.upstreams.forget(decision.authority)
-        if isOlder {
-          throw Refusal(
-            .probeFailed, "probe: an older version than on the application's connection", method: .probe)
-        }
+        if isOlder { throw .olderProbe }
         let hellos = Hellos13(first: first, retry: request.map { ($0, hello) }, server: serverHello)
         guard let (evidence, method) = try await judgeTLS13(hellos, &reader, leg) else { return nil }
         return Finding(evidence: evidence, method: method, sentUp: sentUp)

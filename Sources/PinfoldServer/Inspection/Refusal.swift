@@ -53,6 +53,9 @@ struct Refusal: Error {
 }
 
 extension Refusal {
+  /// TLS 1.3 on the app's connection, where whoever was asked before chose an older version.
+  static let olderProbe = Refusal(
+    .probeFailed, "probe: an older version than on the application's connection", method: .probe)
   /// By a rule with `tls13: "deny"`.
   static let tls13Denied = Refusal(
     .tls13Denied, "the rule demands TLS 1.2 or older and the upstream chose TLS 1.3")

@@ -82,6 +82,24 @@ extension Operation {
       withExtendedLifetime(server) {}
     }
 
+    /// Guards: that nobody teaches a key by a copy of its certificate, which is all it takes to begin such a handshake.
+    @Test("A key that signs nothing is not learnt") func staticRSA() throws {
+      let certificates = try Certificates.shared()
+      let server = try Servers.nginx(
+        certificates.rsa, protocols: "TLSv1.2", options: "ssl_ciphers AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256;")
+      let pinfold = try Pinfold(Self.learning(server.port))
+      let options = ["--insecure", "--tls-max", "1.2", "--ciphers"]
+      func succeeds(_ cipher: String) throws -> Bool {
+        try Client.curl.fetch("https://\(Self.host)/", proxy: pinfold.port, options: options + [cipher]).succeeded
+      }
+      #expect(try !succeeds("AES128-GCM-SHA256"))
+      #expect(try pinfold.reasons() == ["key_not_proven"])
+      #expect(try Self.trust(pinfold, "list").output.isEmpty)
+      #expect(try succeeds("ECDHE-RSA-AES128-GCM-SHA256"))
+      // What was learnt by a signature is as good as any pin.
+      #expect(try succeeds("AES128-GCM-SHA256"))
+    }
+
     /// Guards: that what is known of a device does not depend on how its address is written.
     @Test("Its address as an IPv4-mapped one is the same device") func mappedAddress() throws {
       let certificates = try Certificates.shared()
