@@ -29,7 +29,7 @@ package enum ResolveError: Error, Hashable, Sendable {
 /// Asks for A and AAAA at once. Bound to its loop and used on its thread; to be let go there, with no look-up waiting.
 @safe
 package final class Resolver {
-  /// Look-ups that may wait at once per loop; one more is refused. libevent has 64 of them on the wire.
+  /// Look-ups that may wait at once per loop; one more is refused.
   package static let maximalCount = 1024
   /// Addresses taken from one answer; more would only prolong a failing dial.
   package static let maximalAddresses = 32
@@ -52,6 +52,9 @@ package final class Resolver {
     self.loop = loop
     unsafe base = made
     unsafe _ = evdns_base_resolv_conf_parse(base, pinfold_dns_options, configuration)
+    // As many questions on the wire as look-ups have, two each: with libevent's own limit of 64 a few names that nobody
+    // answers for would hold up all others.
+    unsafe _ = evdns_base_set_option(base, "max-inflight:", String(2 * Self.maximalCount))
     unsafe _ = evdns_base_load_hosts(base, hostsFile)
   }
 

@@ -118,6 +118,29 @@ private func resolveTimed(
     #expect(Set(found).count == found.count)
   }
 
+  /// Would catch a limit of questions on the wire that names without an answer fill.
+  @Test func `names that nobody answers for hold up no other`() async throws {
+    let server = NameServer()
+    let thread = Thread { server.run() }
+    try await onLoop { loop in
+      let file = File("nameserver 127.0.0.1:\(server.port)\n")
+      let resolver = Shared(try Resolver(loop: loop, hostsFile: "/dev/null", configuration: file.path))
+      let (silent, good) = (try #require(HostName("silent.example")), try #require(HostName("both.example")))
+      await withTaskGroup(of: Void.self) { group in
+        for _ in 0..<100 {
+          group.addTask {
+            _ = try? await resolver.value.resolve(silent, deadline: loop.deadline(after: .seconds(8)))
+          }
+        }
+        await loop.sleep(for: .milliseconds(50))
+        let found = try? await resolver.value.resolve(good, deadline: loop.deadline(after: .seconds(4)))
+        #expect(found?.count == 2)
+      }
+    }
+    server.stop()
+    thread.join()
+  }
+
   @Test func `more look-ups than may wait are refused at once`() async throws {
     try await onLoop { loop in
       let server = NameServer()
