@@ -124,6 +124,28 @@ import Testing
     #expect(keeper.load(now: fixture.now).rotations.isEmpty && keeper.trust.links.isEmpty)
   }
 
+  @Test func `new keys in the version in force with other contents count for nothing`() throws {
+    let fixture = try RotationFixture()
+    try fixture.put("b", fixture.bundle(1, by: fixture.generations[0]))
+    try fixture.put("c", fixture.bundle(1, by: fixture.generations[0]))
+    var keeper = try fixture.keeper(["b", "c"])
+    #expect(keeper.load(now: fixture.now).outcome == .changed)
+    // Alone, and beside the very bundle that is in force.
+    for names in [["b", "c"], ["c"]] {
+      for name in names { try fixture.put(name, fixture.rotation(1, from: 0, to: 1)) }
+      let report = keeper.load(now: fixture.now)
+      #expect(report.refusals.map(\.word) == names.map { _ in "version_reused" } && report.rotations.isEmpty)
+      #expect(keeper.trust.links.isEmpty)
+      try fixture.put("b", fixture.bundle(1, by: fixture.generations[0]))
+    }
+    #expect(AcceptedState(try fixture.base.get("state/policy.state"))?.rotation == nil)
+    // Nobody has to care any more once there is a newer one, which the keys of before sign.
+    try fixture.put("b", fixture.bundle(2, by: fixture.generations[0]))
+    let report = keeper.load(now: fixture.now)
+    #expect(report.outcome == .changed && report.isSuccess, "\(report)")
+    #expect(try fixture.restart(with: fixture.bundle(3, by: fixture.generations[0])).version == 3)
+  }
+
   @Test func `keys that are none refuse the policy, with their place`() throws {
     let fixture = try RotationFixture()
     let text = String(decoding: fixture.policy(version: 1), as: UTF8.self)

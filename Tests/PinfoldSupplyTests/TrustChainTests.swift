@@ -198,6 +198,27 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: fixture.stateDirectory))
   }
 
+  @Test func `what was found and not taken counts for nothing, here or at the next start`() throws {
+    let fixture = try RotationFixture()
+    try fixture.put("b", fixture.bundle(1, by: fixture.generations[0]))
+    var keeper = try fixture.keeper()
+    _ = keeper.load(now: fixture.now)
+    let state = try fixture.base.get("state/policy.state")
+    try fixture.put("b", fixture.rotation(2, from: 0, to: 1))
+    let finding = keeper.examine(now: fixture.now)
+    #expect(finding.report.refusals.isEmpty && keeper.inForce?.document.version == 1 && keeper.trust.links.isEmpty)
+    #expect(try fixture.base.get("state/policy.state") == state)
+    #expect(throws: (any Error).self) { try rotationFile(fixture) }
+    // Another one is signed by the keys of before.
+    try fixture.put("b", fixture.bundle(3, by: fixture.generations[0]))
+    #expect(keeper.load(now: fixture.now).outcome == .changed)
+    // Taken, the same is remembered.
+    try fixture.put("b", fixture.rotation(4, from: 0, to: 1))
+    let report = keeper.take(keeper.examine(now: fixture.now))
+    #expect(report.outcome == .changed && report.rotations == [4] && keeper.trust.version == 4)
+    #expect(try fixture.restart(with: fixture.bundle(5, by: fixture.generations[0])).words == ["signatures"])
+  }
+
   @Test func `a rotation that cannot be kept counts all the same, with a warning`() throws {
     let fixture = try RotationFixture()
     try fixture.put("b", fixture.rotation(1, from: 0, to: 1))

@@ -43,11 +43,14 @@ final class Reloader: Sendable {
     let before = loaded.withLock { $0 }
     defer { start() }
     do throws(FileErrors) {
-      let after = try loader.reload(after: before)
-      say(after.report)
-      if let refusals = after.report?.refusals.filter({ !BundleSource.isRemote($0.file) }), !refusals.isEmpty {
+      let candidate = try loader.reload(after: before)
+      let left = candidate.report
+      if let refusals = left?.refusals.filter({ !BundleSource.isRemote($0.file) }), !refusals.isEmpty {
+        say(left)
         return fail(refusals.map(\.description).joined(separator: "; "))
       }
+      let after = candidate.take()
+      say(after.report)
       loaded.withLock { $0 = after }
       services.take(after.rules)
       note(after)

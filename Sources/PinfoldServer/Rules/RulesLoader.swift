@@ -52,16 +52,17 @@ package struct RulesLoader: Sendable {
   /// blocked. Throws for mistakes of the configuration, bundle files that do not exist among them.
   package func load() throws(FileErrors) -> Loaded {
     let configuration = try Configuration.load(path: path, environment: environment)
-    return try load(configuration, previous: nil)
+    return try read(configuration, previous: nil).take()
   }
 
-  /// Reads everything anew. What is in force stays so until a bundle is accepted that is newer.
-  func reload(after previous: Loaded) throws(FileErrors) -> Loaded {
+  /// Reads everything anew, for the caller to take or to leave: what is left has changed nothing, on disk neither. What
+  /// is in force stays so until a bundle is accepted that is newer.
+  func reload(after previous: Loaded) throws(FileErrors) -> Candidate {
     let configuration = try Configuration.load(path: path, environment: environment)
-    return try load(configuration, previous: previous)
+    return try read(configuration, previous: previous)
   }
 
-  private func load(_ configuration: Configuration, previous: Loaded?) throws(FileErrors) -> Loaded {
+  private func read(_ configuration: Configuration, previous: Loaded?) throws(FileErrors) -> Candidate {
     try requirePlaces(configuration)
     let credentials = try CredentialList.load(configuration, file: path)
     let authorities: TrustStore
@@ -84,12 +85,13 @@ package struct RulesLoader: Sendable {
     let local = configuration.localPolicy(deviceID: DeviceID(configuration)?.text, installID: installID)
     guard !configuration.policy.bundles.isEmpty else {
       let policy = PolicySnapshot(.notConfigured, local: local)
-      return Loaded(
-        rules: Rules(
-          configuration: configuration, policy: policy, trusting: authorities, mark: mark, pinServices: services,
-          credentials: credentials),
-        keeper: nil, report: nil, installID: installID, warnings: warnings, plan: nil, cache: cache,
-        cacheWarnings: cacheWarnings)
+      return Candidate(
+        Loaded(
+          rules: Rules(
+            configuration: configuration, policy: policy, trusting: authorities, mark: mark, pinServices: services,
+            credentials: credentials),
+          keeper: nil, report: nil, installID: installID, warnings: warnings, plan: nil, cache: cache,
+          cacheWarnings: cacheWarnings))
     }
     let source = try BundleSource(configuration.policy, file: path)
     var keeper: PolicyKeeper
@@ -100,14 +102,15 @@ package struct RulesLoader: Sendable {
       keeper = PolicyKeeper(source: source, stateDirectory: configuration.stateDirectory, cache: cache)
     }
     let plan = try RefreshPlan(source, configuration, trusting: authorities, file: path)
-    let report = keeper.load(now: .now)
+    let finding = keeper.examine(now: .now)
     let policy = PolicySnapshot(keeper.standing, local: local)
-    return Loaded(
-      rules: Rules(
-        configuration: configuration, policy: policy, trusting: authorities, mark: mark,
-        pinServices: services, clockFloor: keeper.clockFloor, credentials: credentials),
-      keeper: keeper, report: report, installID: installID, warnings: warnings, plan: plan, cache: cache,
-      cacheWarnings: cacheWarnings)
+    return Candidate(
+      Loaded(
+        rules: Rules(
+          configuration: configuration, policy: policy, trusting: authorities, mark: mark,
+          pinServices: services, clockFloor: keeper.clockFloor, credentials: credentials),
+        keeper: keeper, report: nil, installID: installID, warnings: warnings, plan: plan, cache: cache,
+        cacheWarnings: cacheWarnings), finding)
   }
 
   private static func installID(_ configuration: Configuration, _ warnings: inout [String]) -> String? {

@@ -2,6 +2,7 @@ package import PinfoldConfig
 package import PinfoldCrypto
 package import PinfoldLoop
 package import PinfoldModel
+import PinfoldPolicy
 
 /// Why a bundle does not come into force. It is refused whole.
 package struct BundleRefusal: Error, Sendable, CustomStringConvertible {
@@ -46,6 +47,11 @@ package struct BundleRefusal: Error, Sendable, CustomStringConvertible {
   package init(file: String, cause: Cause) {
     self.file = file
     self.cause = cause
+  }
+
+  /// Whether a newer bundle beside it makes it one that nobody has to mend.
+  func isOutdated(by newest: PolicyBundle) -> Bool {
+    if case .versionReused(let version) = cause { version < newest.document.version } else { false }
   }
 
   /// The word for metrics and tests.

@@ -70,13 +70,15 @@ package struct BundleSource: Sendable {
   ///   - highest: the highest version ever accepted. An older bundle beside a newer one is none to speak of; alone it
   ///     is a rollback.
   ///   - chain: whose signatures count so far; that of the result when more rotations are found.
+  ///   - inForce: the bundle in force, whose version no other contents may have.
   package func examine(
-    at now: Timestamp, highest: UInt64, chain: TrustChain, fetched: FetchedBundles = FetchedBundles()
+    at now: Timestamp, highest: UInt64, chain: TrustChain, fetched: FetchedBundles = FetchedBundles(),
+    inForce: PolicyBundle? = nil
   ) -> Examination {
     var result = Examination(chain: chain)
     var refusals: [(index: Int, BundleRefusal)] = []
     let candidates = read(fetched, &result, &refusals)
-    var verified = candidates.map { Self.verify($0, chain.current) }
+    var verified = candidates.map { Self.verify($0, chain.current, beside: inForce) }
     while let step = Self.rotation(candidates, verified, result.chain, at: now, from: highest) {
       guard result.chain.links.count < TrustChain.limit else {
         let file = candidates[step].file
@@ -85,7 +87,7 @@ package struct BundleSource: Sendable {
         break
       }
       if case .success(let bundle) = verified[step] { result.chain.append(bundle, envelope: candidates[step].bytes) }
-      verified = candidates.map { Self.verify($0, result.chain.current) }
+      verified = candidates.map { Self.verify($0, result.chain.current, beside: inForce) }
     }
     var older: [(index: Int, BundleRefusal)] = []
     for (candidate, verdict) in zip(candidates, verified) {
@@ -102,7 +104,11 @@ package struct BundleSource: Sendable {
         }
       }
     }
-    if result.newest == nil { refusals += older }
+    if let newest = result.newest {
+      refusals.removeAll { $0.1.isOutdated(by: newest) }
+    } else {
+      refusals += older
+    }
     result.refusals = refusals.sorted { $0.index < $1.index }.map(\.1)
     return result
   }
@@ -131,9 +137,17 @@ package struct BundleSource: Sendable {
     return candidates
   }
 
-  private static func verify(_ candidate: Candidate, _ trust: TrustedKeys) -> Result<PolicyBundle, BundleRefusal> {
+  private static func verify(
+    _ candidate: Candidate, _ trust: TrustedKeys, beside inForce: PolicyBundle?
+  ) -> Result<PolicyBundle, BundleRefusal> {
     do throws(BundleRefusal) {
-      return .success(try PolicyBundle(envelope: candidate.bytes, trust: trust, file: candidate.file))
+      let bundle = try PolicyBundle(envelope: candidate.bytes, trust: trust, file: candidate.file)
+      let version = bundle.document.version
+      // Here and not later, so that nobody follows the keys that it names.
+      if let inForce, version == inForce.document.version, bundle.payloadDigest != inForce.payloadDigest {
+        throw BundleRefusal(file: candidate.file, cause: .versionReused(version))
+      }
+      return .success(bundle)
     } catch {
       return .failure(error)
     }

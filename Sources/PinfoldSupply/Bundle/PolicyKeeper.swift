@@ -49,10 +49,30 @@ package struct PolicyKeeper: Sendable {
   // MARK: Looking
 
   /// What there is to decide about, before anything is remembered.
-  private struct Look {
+  fileprivate struct Look {
     var examination: BundleSource.Examination
     var known: AcceptedState
     var warnings: [String]
+  }
+
+  /// What a look at all bundles came to. Until `take` has it, nothing of it counts, in memory or on disk.
+  package struct Finding: Sendable {
+    /// What was refused, if nothing is taken.
+    package let report: Report
+    /// `nil` where nothing could be looked at.
+    fileprivate let look: Look?
+    fileprivate let now: Timestamp
+  }
+
+  /// Looks at all bundles, for `take`.
+  package mutating func examine(now: Timestamp) -> Finding {
+    do throws(BundleRefusal) {
+      let look = try look(now: now)
+      let report = Report(outcome: .kept, refusals: look.examination.refusals, warnings: look.warnings)
+      return Finding(report: report, look: look, now: now)
+    } catch {
+      return Finding(report: Report(outcome: .kept, refusals: [error]), look: nil, now: now)
+    }
   }
 
   /// Looks at all bundles without taking or remembering anything but what it read: for `check` and `explain`.
@@ -83,7 +103,7 @@ package struct PolicyKeeper: Sendable {
     if trouble == nil { self.chain = chain }
     restoreBundles(&warnings)
     let examination = source.examine(
-      at: max(now, known.clockFloor), highest: known.highestVersion, chain: chain, fetched: fetched)
+      at: max(now, known.clockFloor), highest: known.highestVersion, chain: chain, fetched: fetched, inForce: inForce)
     // Keys that were replaced must not count again because a file was lost.
     if let rotation = known.rotation, rotation.configured == source.trust.digest,
       !examination.chain.contains(rotation.last)
@@ -131,31 +151,24 @@ package struct PolicyKeeper: Sendable {
   // MARK: Taking
 
   /// Reads all bundles and takes the newest acceptable one, if it is newer than the one in force.
-  package mutating func load(now: Timestamp) -> Report {
-    var look: Look
-    do throws(BundleRefusal) { look = try self.look(now: now) } catch {
-      return Report(outcome: .kept, refusals: [error])
-    }
-    var newest = look.examination.newest
-    var report = Report(outcome: .kept, refusals: look.examination.refusals, warnings: look.warnings)
-    if let current = inForce, let candidate = newest, candidate.document.version == current.document.version,
-      candidate.payloadDigest != current.payloadDigest
-    {
-      report.refusals.append(BundleRefusal(file: candidate.file, cause: .versionReused(candidate.document.version)))
-      look.examination.acceptable.removeAll { $0 == candidate.file }
-      newest = nil
-    }
+  package mutating func load(now: Timestamp) -> Report { take(examine(now: now)) }
+
+  /// Takes the newest bundle of a look at this keeper's bundles, and remembers it with the keys that count now.
+  package mutating func take(_ finding: Finding) -> Report {
+    var report = finding.report
+    guard let look = finding.look else { return report }
     report.rotations = look.examination.chain.links.dropFirst(chain?.links.count ?? 0).map(\.version)
     report.warnings += keep(look.examination.chain)
     report.warnings += keepBundles(look.examination.acceptable)
     for refusal in report.refusals { fetched.forgetTag(of: refusal.file) }
+    let newest = look.examination.newest
     if let newest {
       report.outcome = newest.document.version != inForce?.document.version ? .changed : .unchanged
       if report.outcome == .changed { inForce = newest }
     } else if report.refusals.isEmpty, !look.examination.missing.isEmpty {
       report.outcome = .waiting
     }
-    report.warnings += remember(newest?.document, look.known, now: now)
+    report.warnings += remember(newest?.document, look.known, now: finding.now)
     return report
   }
 

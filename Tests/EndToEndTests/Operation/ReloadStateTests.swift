@@ -1,0 +1,90 @@
+import Foundation
+import Glibc
+import Testing
+
+extension Operation {
+  /// What a SIGHUP leaves in the state directory, where the next start reads it.
+  @Suite struct ReloadStateTests {
+    /// Two bundles, of which the second is the one that breaks.
+    private static func settings(_ version: Int = 7, document: String = "") throws -> Settings {
+      try .pinned(Certificates.shared().ecdsa.pin, port: 1).with {
+        $0.version = version
+        $0.document = document
+        $0.bundles = ["policy.signed.json", "second.json"]
+      }
+    }
+
+    private static func start(_ settings: Settings) throws -> Pinfold {
+      try Pinfold(settings) { try $0.write("second.json", $0.read("policy.signed.json")) }
+    }
+
+    /// Every file in the state directory, with what is in it.
+    private static func state(_ pinfold: Pinfold) throws -> [String: Data] {
+      let folder = pinfold.workspace.path("state")
+      var files: [String: Data] = [:]
+      for name in try FileManager.default.subpathsOfDirectory(atPath: folder) {
+        files[name] = FileManager.default.contents(atPath: "\(folder)/\(name)")
+      }
+      return files
+    }
+
+    /// Sends SIGHUP and waits until so many reloads have ended with this result.
+    private static func reload(_ pinfold: Pinfold, _ message: String, count: Int = 1) throws {
+      pinfold.child.signal(SIGHUP)
+      try Wait.untilTrue("\(message), \(count)") {
+        pinfold.log.count { ($0["message"] as? String)?.hasPrefix(message) == true } == count
+      }
+    }
+
+    private static func restart(_ pinfold: Pinfold) throws -> Pinfold {
+      pinfold.child.signal(SIGTERM)
+      #expect(try pinfold.child.wait() == .exited(0))
+      return try Pinfold(after: pinfold)
+    }
+
+    /// Guards: a version that is remembered before it is clear that the reload succeeds. The policy that stays in force
+    /// would be a rollback at the next start.
+    @Test("A SIGHUP that fails for one bundle remembers nothing of the other") func version() throws {
+      let pinfold = try Self.start(Self.settings())
+      let before = try Self.state(pinfold)
+      let old = pinfold.workspace.read("policy.signed.json")
+      _ = try pinfold.sign(Self.settings(8))
+      try pinfold.workspace.write("second.json", "oops")
+      try Self.reload(pinfold, "reload failed")
+      #expect(try Self.state(pinfold) == before)
+      #expect(try pinfold.metrics().sum("pinfold_policy_version") == 7)
+
+      // The change is taken back: what is in force is what a restart begins with.
+      try pinfold.workspace.write("policy.signed.json", old)
+      try pinfold.workspace.write("second.json", old)
+      let second = try Self.restart(pinfold)
+      #expect(try second.metrics().sum("pinfold_policy_version") == 7)
+      #expect(try HTTP.get("/readyz", port: second.admin)?.status == 200)
+    }
+
+    /// Guards: the same for keys, where the process and the next start would believe different ones.
+    @Test("A SIGHUP that fails rotates no keys") func rotation() throws {
+      let pinfold = try Self.start(Self.settings().with { $0.audit = #"file: "audit.jsonl""# })
+      let before = try Self.state(pinfold)
+      let next = try Pinfold.command("keygen", "-o", pinfold.workspace.path("next")).output
+        .trimmingCharacters(in: .whitespacesAndNewlines)
+      let document = "trusted_keys: { keys: [\"\(next)\"], required_signatures: 1 },"
+      _ = try pinfold.sign(Self.settings(8, document: document), keys: ["key", "next"])
+      try pinfold.workspace.write("second.json", "oops")
+      try Self.reload(pinfold, "reload failed")
+      #expect(try Self.state(pinfold) == before)
+      #expect(!pinfold.log.contains { $0["message"] as? String == "policy keys rotated" })
+
+      // The operator goes on with the keys of before, here and after a restart.
+      _ = try pinfold.sign(Self.settings(9))
+      try pinfold.workspace.write("second.json", pinfold.workspace.read("policy.signed.json"))
+      try Self.reload(pinfold, "reloaded")
+      #expect(try pinfold.metrics().sum("pinfold_policy_version") == 9)
+      let second = try Self.restart(pinfold)
+      #expect(try second.metrics().sum("pinfold_policy_version") == 9)
+      let names = try FileManager.default.contentsOfDirectory(atPath: pinfold.workspace.folder.path)
+      let audit = names.filter { $0.hasPrefix("audit-") }.map { pinfold.workspace.read($0) }.joined()
+      #expect(audit.contains("\"reload\"") && !audit.contains("keys_rotated"), "\(audit)")
+    }
+  }
+}
