@@ -115,6 +115,70 @@ import Testing
     #expect(second.load(now: fixture.now).outcome == .changed)
   }
 
+  @Test func `a policy that is found expired stays so, with the clock set back and after a restart`() throws {
+    let fixture = try SupplyFixture()
+    try fixture.put(name, fixture.bundle(version: 7, expiresIn: 100))
+    let later = Timestamp(seconds: fixture.now.seconds + 1_000_000)
+    var first = try fixture.keeper()
+    #expect(first.load(now: later).refusals.map(\.word) == ["expired"])
+    // No further than its end, so that a clock that was wrong is mended by the next policy.
+    #expect(first.clockFloor == Timestamp(seconds: fixture.now.seconds + 100))
+    #expect(first.load(now: fixture.now).refusals.map(\.word) == ["expired"])
+    var second = try fixture.keeper()
+    #expect(second.load(now: fixture.now).refusals.map(\.word) == ["expired"] && second.inForce == nil)
+    try fixture.put(name, fixture.bundle(version: 8, expiresIn: 200))
+    #expect(second.load(now: fixture.now).outcome == .changed)
+  }
+
+  @Test func `the time is remembered while a policy is in force, and rises no further than that policy's end`() throws {
+    let fixture = try SupplyFixture()
+    try fixture.put(name, fixture.bundle(version: 7, expiresIn: 100))
+    var keeper = try fixture.keeper()
+    _ = keeper.load(now: fixture.now)
+    for (seconds, floor) in [(50, 50), (20, 50), (1000, 100)] as [(Int64, Int64)] {
+      #expect(keeper.noteTime(Timestamp(seconds: fixture.now.seconds + seconds)).isEmpty)
+      let state = try #require(AcceptedState(try fixture.get("state/policy.state")))
+      #expect(state.clockFloor.seconds - fixture.now.seconds == floor && state.highestVersion == 7)
+    }
+  }
+
+  @Test func `a load that brings nothing new does not believe the clock at once`() throws {
+    let fixture = try SupplyFixture()
+    try fixture.put(name, fixture.bundle(version: 7))
+    var keeper = try fixture.keeper()
+    _ = keeper.load(now: fixture.now)
+    #expect(keeper.load(now: Timestamp(seconds: fixture.now.seconds + 3600)).outcome == .unchanged)
+    #expect(keeper.clockFloor == fixture.now)
+  }
+
+  @Test func `a time that could not be written is written when it can be`() throws {
+    let fixture = try SupplyFixture()
+    try fixture.put(name, fixture.bundle(version: 7))
+    // A file where the directory should be.
+    try fixture.put("state", [])
+    var keeper = try fixture.keeper()
+    #expect(keeper.load(now: fixture.now).warnings.count == 1)
+    #expect(keeper.noteTime(fixture.now).count == 1)
+    try fixture.remove("state")
+    #expect(keeper.noteTime(fixture.now).isEmpty)
+    #expect(AcceptedState(try fixture.get("state/policy.state"))?.highestVersion == 7)
+    // And then no more: it is told every few minutes.
+    try fixture.remove("state/policy.state")
+    #expect(keeper.noteTime(fixture.now).isEmpty)
+    #expect(throws: (any Error).self) { try fixture.get("state/policy.state") }
+  }
+
+  @Test func `an older policy that is expired says nothing of the time`() throws {
+    let fixture = try SupplyFixture()
+    try fixture.put(name, fixture.bundle(version: 7, expiresIn: 100))
+    var keeper = try fixture.keeper()
+    _ = keeper.load(now: fixture.now)
+    try fixture.put(name, fixture.bundle(version: 6, expiresIn: 1000))
+    #expect(keeper.load(now: Timestamp(seconds: fixture.now.seconds + 1000)).outcome == .kept)
+    // It could not come back anyway, and the next policy may end before it.
+    #expect(keeper.clockFloor <= Timestamp(seconds: fixture.now.seconds + 100))
+  }
+
   @Test(arguments: [
     "", "pinfold-state v1\n", "pinfold-state v2\nhighest_version 7\nclock_floor 2026-11-21T00:00:00Z\n",
     "pinfold-state v1\nhighest_version -7\nclock_floor 2026-11-21T00:00:00Z\n",

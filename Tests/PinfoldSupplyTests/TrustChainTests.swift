@@ -91,6 +91,9 @@ import Testing
     var other = PolicyKeeper(source: try fixture.source(), stateDirectory: fixture.stateDirectory, previous: same)
     #expect(other.load(now: fixture.now).refusals.map(\.word) == ["signatures"])
     #expect(other.inForce?.document.version == 2 && other.trust.version == 0)
+    // That time passes does not make them the keys that count: nothing was accepted under them.
+    _ = other.noteTime(Timestamp(seconds: fixture.now.seconds + 60))
+    #expect(AcceptedState(try fixture.base.get("state/policy.state"))?.rotation != nil)
     try fixture.put("b", fixture.bundle(3, by: fixture.generations[3]))
     #expect(other.load(now: fixture.now).outcome == .changed)
     // The keys before, configured again, are still those that were replaced.

@@ -34,7 +34,7 @@ final class AdminSite: Sendable {
         status: 200, contentType: "text/plain; version=0.0.4; charset=utf-8", body: services.metrics.render(scrape()))
     case "/healthz": return HTTPResponse(text: "ok\n")
     case "/readyz":
-      let readiness = readiness(.now)
+      let readiness = readiness(services.rules.current.now)
       if readiness == .ready { return HTTPResponse(text: "ready\n") }
       return HTTPResponse(status: 503, text: "\(readiness.detail ?? "not ready")\n")
     case "/status":
@@ -60,11 +60,12 @@ final class AdminSite: Sendable {
 
   func status() -> Status {
     let rules = services.rules.current
-    let now = Timestamp.now
+    // As tunnels are judged, whatever the clock shows.
+    let now = rules.now
     let readiness = readiness(now)
     return Status(
       version: Release.version, state: readiness.word, detail: readiness.detail,
-      startedAt: Timestamp(seconds: started.milliseconds / 1000).text, now: now.text, listen: listen,
+      startedAt: Timestamp(seconds: started.milliseconds / 1000).text, now: Timestamp.now.text, listen: listen,
       workers: workers, unpinned: rules.configuration.policy.unpinned.rawValue, policy: .init(rules.policy, at: now),
       tunnels: .init(active: services.tunnels.count, limit: rules.tunnelLimit),
       lastReload: history.last.map {

@@ -67,6 +67,13 @@ final class Reloader: Sendable {
     }
   }
 
+  /// Remembers that this time has passed for certain.
+  func noteTime(_ time: Timestamp) {
+    for warning in loaded.withLock({ $0.noteTime(time) }) {
+      services.log.write(.warning, "policy", [.init("warning", .text(warning))])
+    }
+  }
+
   private func fail(_ text: String) {
     shard.policyReload(.failure)
     history.note(error: text)

@@ -26,12 +26,12 @@ package final class Rules: Sendable {
   let tunnelLimit: Int
 
   /// A time that has passed for certain: a clock that was set back revives nothing that expired.
-  private let clockFloor: Timestamp
+  let clockFloor: ClockFloor
 
   /// Rules that trust `authorities` for chains, which have this mark.
   init(
     configuration: Configuration, policy: PolicySnapshot, trusting authorities: TrustStore, mark: TrustMark,
-    pinServices: PinServices = .none, clockFloor: Timestamp = Timestamp(seconds: 0), credentials: CredentialList? = nil
+    pinServices: PinServices = .none, clockFloor: ClockFloor = ClockFloor(), credentials: CredentialList? = nil
   ) {
     self.credentials = credentials
     self.clockFloor = clockFloor
@@ -46,9 +46,9 @@ package final class Rules: Sendable {
   }
 
   /// The same rules under another policy. What chains were judged before is not forgotten.
-  init(_ rules: Rules, policy: PolicySnapshot, clockFloor: Timestamp) {
+  init(_ rules: Rules, policy: PolicySnapshot) {
     self.policy = policy
-    self.clockFloor = clockFloor
+    clockFloor = rules.clockFloor
     configuration = rules.configuration
     verifier = rules.verifier
     trust = rules.trust
@@ -60,7 +60,7 @@ package final class Rules: Sendable {
   }
 
   /// The time by which everything is judged: the clock's, or the one that has passed for certain if that is later.
-  var now: Timestamp { max(.now, clockFloor) }
+  var now: Timestamp { max(.now, clockFloor.time) }
 
   /// What the policy says of this authority now, for this user of the proxy.
   func decide(_ authority: Authority, user: String? = nil) -> Decision {

@@ -31,10 +31,17 @@ package struct RulesLoader: Sendable {
       var next = self
       next.keeper = keeper
       next.report = report
+      rules.clockFloor.rise(to: keeper.clockFloor)
       guard report.outcome == .changed else { return next }
-      let policy = PolicySnapshot(keeper.standing, local: rules.policy.local)
-      next.rules = Rules(rules, policy: policy, clockFloor: keeper.clockFloor)
+      next.rules = Rules(rules, policy: PolicySnapshot(keeper.standing, local: rules.policy.local))
       return next
+    }
+
+    /// Remembers that this time has passed for certain. Returns warnings.
+    mutating func noteTime(_ time: Timestamp) -> [String] {
+      guard let warnings = keeper?.noteTime(time), let floor = keeper?.clockFloor else { return [] }
+      rules.clockFloor.rise(to: floor)
+      return warnings
     }
   }
 
@@ -82,6 +89,7 @@ package struct RulesLoader: Sendable {
     // The state directory changes with a restart only, and so does what lies in it.
     let installID = previous == nil ? Self.installID(configuration, &warnings) : previous?.installID
     let (cache, cacheWarnings) = previous.map { ($0.cache, []) } ?? Self.openCache(configuration)
+    let clockFloor = previous?.rules.clockFloor ?? ClockFloor()
     let local = configuration.localPolicy(deviceID: DeviceID(configuration)?.text, installID: installID)
     guard !configuration.policy.bundles.isEmpty else {
       let policy = PolicySnapshot(.notConfigured, local: local)
@@ -89,7 +97,7 @@ package struct RulesLoader: Sendable {
         Loaded(
           rules: Rules(
             configuration: configuration, policy: policy, trusting: authorities, mark: mark, pinServices: services,
-            credentials: credentials),
+            clockFloor: clockFloor, credentials: credentials),
           keeper: nil, report: nil, installID: installID, warnings: warnings, plan: nil, cache: cache,
           cacheWarnings: cacheWarnings))
     }
@@ -108,7 +116,7 @@ package struct RulesLoader: Sendable {
       Loaded(
         rules: Rules(
           configuration: configuration, policy: policy, trusting: authorities, mark: mark,
-          pinServices: services, clockFloor: keeper.clockFloor, credentials: credentials),
+          pinServices: services, clockFloor: clockFloor, credentials: credentials),
         keeper: keeper, report: nil, installID: installID, warnings: warnings, plan: plan, cache: cache,
         cacheWarnings: cacheWarnings), finding)
   }

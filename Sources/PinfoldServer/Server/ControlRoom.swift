@@ -19,6 +19,7 @@ final class ControlRoom: @unchecked Sendable {
   private var drainTimer: LoopTimer?
   private var policyTimer: LoopTimer?
   private var policyWatch = PolicyWatch()
+  private var passedTime = PassedTime()
   private var breakerTimer: LoopTimer?
 
   init(loop: EventLoop) { self.loop = loop }
@@ -35,10 +36,13 @@ final class ControlRoom: @unchecked Sendable {
     }
   }
 
-  /// Says it when the policy in force expires.
-  func watchPolicy(_ services: Services) {
+  /// Says it when the policy in force expires. `remember` is told what time has passed for certain: that end at once,
+  /// every other time when the clock has shown it for a while.
+  func watchPolicy(_ services: Services, remember: @escaping @Sendable (Timestamp) -> Void) {
     policyTimer = LoopTimer(loop: loop, after: .zero, every: Self.policyStep) { [unowned self] in
-      policyWatch.look(services)
+      let now = Timestamp.now
+      if let end = policyWatch.look(services, at: now) { remember(end) }
+      if let time = passedTime.look(at: now, loop.now) { remember(time) }
     }
   }
 

@@ -74,10 +74,11 @@ package final class Server: Sendable {
       services: services, history: history, workers: count, listen: listening.map(\.text), started: .now,
       token: Self.adminToken(configuration, log))
     admin = try control.serve(site, on: configuration.admin)
-    control.watchPolicy(services)
     control.watch(services.breaker)
     services.ownListeners.add(listening + [admin])
-    reloader = Reloader(loader, loaded, services: services, history: history, loop: reloads)
+    let reloader = Reloader(loader, loaded, services: services, history: history, loop: reloads)
+    self.reloader = reloader
+    control.watchPolicy(services) { time in reloads.execute { reloader.noteTime(time) } }
     self.services = services
     do {
       threads = try workers.enumerated().map { number, worker throws(IOError) in
@@ -89,7 +90,7 @@ package final class Server: Sendable {
     } catch {
       throw .system(error)
     }
-    reloads.execute { [reloader] in reloader.start() }
+    reloads.execute { reloader.start() }
     logStart(loaded.rules)
   }
 

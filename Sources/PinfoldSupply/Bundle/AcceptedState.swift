@@ -67,13 +67,18 @@ package struct AcceptedState: Equatable, Sendable {
     return Array(text.utf8)
   }
 
-  /// Takes note of an accepted bundle and of the time.
-  ///
-  /// The floor never rises beyond the document's expiry: a clock that ran ahead for a while makes this policy look
-  /// expired, which is safe, and a newly signed one mends it.
-  mutating func note(version: UInt64, issuedAt: Timestamp, expiresAt: Timestamp, now: Timestamp) {
+  /// Takes note of an accepted bundle, which cannot have been issued later than now.
+  mutating func note(version: UInt64, issuedAt: Timestamp) {
     highestVersion = max(highestVersion, version)
-    clockFloor = max(clockFloor, issuedAt, min(now, expiresAt))
+    clockFloor = max(clockFloor, issuedAt)
+  }
+
+  /// Takes note that it is this late.
+  ///
+  /// The floor never rises beyond the end of the policy it is noted under: a clock that ran ahead makes that policy look
+  /// expired, which is safe, and a newly signed one that ends later mends it.
+  mutating func note(_ now: Timestamp, notBeyond end: Timestamp) {
+    clockFloor = max(clockFloor, min(now, end))
   }
 }
 

@@ -15,6 +15,8 @@ package struct BundleSource: Sendable {
     package var acceptable: [String] = []
     /// URLs that nothing is there from.
     package var missing: [String] = []
+    /// The latest end among those that would be acceptable if it were not over; `nil` where one is acceptable.
+    package var ended: Timestamp?
     /// Whose signatures count after all rotations among the bundles.
     package var chain: TrustChain
   }
@@ -108,6 +110,7 @@ package struct BundleSource: Sendable {
       refusals.removeAll { $0.1.isOutdated(by: newest) }
     } else {
       refusals += older
+      result.ended = Self.end(of: verified, at: now, from: max(highest, result.chain.version))
     }
     result.refusals = refusals.sorted { $0.index < $1.index }.map(\.1)
     return result
@@ -166,6 +169,14 @@ package struct BundleSource: Sendable {
       if version < step?.version ?? .max { step = (index, version) }
     }
     return step?.index
+  }
+
+  /// The latest end of those whose time is over. An older version does not count: it could not come back anyway.
+  private static func end(
+    of verified: [Result<PolicyBundle, BundleRefusal>], at now: Timestamp, from highest: UInt64
+  ) -> Timestamp? {
+    verified.compactMap { try? $0.get().document }
+      .filter { $0.version >= highest && $0.validity(at: now) == .expired }.map(\.expiresAt).max()
   }
 
   private enum Standing { case refused, older, passed }

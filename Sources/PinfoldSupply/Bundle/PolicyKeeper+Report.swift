@@ -1,4 +1,11 @@
+package import PinfoldModel
+
 extension PolicyKeeper {
+  /// What to say of a clock that shows a time before one that has passed for certain.
+  package static func warning(ofClock now: Timestamp, before floor: Timestamp) -> String {
+    "the clock shows \(now.text), but \(floor.text) has passed already: check the clock"
+  }
+
   /// What a load came to.
   package struct Report: Sendable {
     /// The outcome for the policy in force.

@@ -8,6 +8,8 @@ package struct PolicyKeeper: Sendable {
   private let stateFile: StateFile
   private let cache: SealedCache?
   private var state: AcceptedState?
+  /// Whether the file has all of `state`; what could not be written is tried again.
+  private var isStateKept = true
   private var chain: TrustChain?
   /// The last rotation that the cache has.
   private var keptRotation: Digest256?
@@ -30,6 +32,7 @@ package struct PolicyKeeper: Sendable {
     self.init(source: source, stateDirectory: stateDirectory, cache: previous.cache)
     inForce = previous.inForce
     state = previous.state
+    isStateKept = previous.isStateKept
     fetched = FetchedBundles(previous.fetched, keeping: source.urls.map(\.text))
     guard source.trust.digest == previous.source.trust.digest else { return }
     chain = previous.chain
@@ -97,7 +100,7 @@ package struct PolicyKeeper: Sendable {
       throw BundleRefusal(file: stateFile.path, cause: .stateUnreadable(error))
     }
     if now < known.clockFloor {
-      warnings.append("the clock shows \(now.text), but \(known.clockFloor.text) has passed already: check the clock")
+      warnings.append(Self.warning(ofClock: now, before: known.clockFloor))
     }
     let (chain, trouble) = replayedChain()
     if trouble == nil { self.chain = chain }
@@ -168,14 +171,16 @@ package struct PolicyKeeper: Sendable {
     } else if report.refusals.isEmpty, !look.examination.missing.isEmpty {
       report.outcome = .waiting
     }
-    report.warnings += remember(newest?.document, look.known, now: finding.now)
+    report.warnings += remember(look, at: report.outcome == .changed ? finding.now : nil)
     return report
   }
 
-  /// Raises the clock floor without reading bundles: call it now and then while serving. Returns warnings.
+  /// Raises the clock floor without reading bundles: for times that passed while serving. It rises up to the end of the
+  /// policy in force. Returns warnings.
   package mutating func noteTime(_ now: Timestamp) -> [String] {
-    guard let inForce, let state else { return [] }
-    return remember(inForce.document, state, now: now)
+    guard let document = inForce?.document, var next = state else { return [] }
+    next.note(now, notBeyond: document.expiresAt)
+    return keep(next, after: state)
   }
 
   /// Keeps the rotations, before the state says that there are some.
@@ -207,11 +212,16 @@ package struct PolicyKeeper: Sendable {
     return warnings
   }
 
-  private mutating func remember(_ document: PolicyDocument?, _ known: AcceptedState, now: Timestamp) -> [String] {
-    var next = known
+  /// Remembers what came of a look. The time of a look that brought nothing new is not believed at once: that is left to
+  /// `noteTime`, whose caller knows how long the clock has shown it.
+  private mutating func remember(_ look: Look, at now: Timestamp?) -> [String] {
+    var next = look.known
+    let document = look.examination.newest?.document
     if let document {
-      next.note(version: document.version, issuedAt: document.issuedAt, expiresAt: document.expiresAt, now: now)
+      next.note(version: document.version, issuedAt: document.issuedAt)
+      if let now { next.note(now, notBeyond: document.expiresAt) }
     }
+    if let ended = look.examination.ended { next.note(ended, notBeyond: ended) }
     if let last = trust.links.last {
       next.highestVersion = max(next.highestVersion, last.version)
       next.rotation = AcceptedState.Rotation(configured: source.trust.digest, last: last.digest)
@@ -219,12 +229,18 @@ package struct PolicyKeeper: Sendable {
       // Accepted under other configured keys: what was rotated before has no meaning any more.
       next.rotation = nil
     }
-    guard document != nil || next != known else { return [] }
+    return keep(next, after: look.known)
+  }
+
+  private mutating func keep(_ next: AcceptedState, after known: AcceptedState?) -> [String] {
     state = next
+    guard next != known || !isStateKept else { return [] }
     do throws(StateError) {
       try stateFile.write(next)
+      isStateKept = true
       return []
     } catch {
+      isStateKept = false
       return [error.description]
     }
   }

@@ -67,11 +67,12 @@ final class Pinfold: Sendable {
     return (proxy, admin, child)
   }
 
-  /// Starts once more over the files of one that has ended.
-  init(after before: Pinfold) throws {
+  /// Starts once more over the files of one that has ended, with these variables.
+  init(after before: Pinfold, environment: [String: String] = [:]) throws {
     guard before.child.poll() != nil else { throw HarnessError("it still runs") }
     (workspace, port, admin, trustedKey) = (before.workspace, before.port, before.admin, before.trustedKey)
-    child = try Child([Self.binary, "run", "-c", workspace.path("pinfold.json5")])
+    child = try Child(
+      [Self.binary, "run", "-c", workspace.path("pinfold.json5")], environment: environment)
     try Wait.untilTrue("pinfold on port \(admin)") {
       if let ending = child.poll() { throw HarnessError("pinfold \(ending)\n\(child.errors)\(child.output)") }
       return try HTTP.get("/healthz", port: admin)?.status == 200
