@@ -136,7 +136,7 @@ final class Reloader: Sendable {
     if old.listen != new.listen { keys.append("listen") }
     if old.admin != new.admin { keys.append("admin") }
     if old.workers != new.workers { keys.append("workers") }
-    if old.stateDirectory != new.stateDirectory { keys.append("state_dir") }
+    if after.nextStateDirectory != new.stateDirectory { keys.append("state_dir") }
     if old.cacheKeyFile != new.cacheKeyFile { keys.append("cache_key_file") }
     if old.tls.keyLog != new.tls.keyLog { keys.append("tls.key_log") }
     return keys.isEmpty ? [] : [.init("needs_restart", .text(keys.joined(separator: ", ")))]

@@ -25,6 +25,9 @@ package struct RulesLoader: Sendable {
     let cache: SealedCache?
     /// What was wrong with the cache when it was opened, one line each.
     let cacheWarnings: [String]
+    /// What the file calls `state_dir` by now. The directory of the start counts until a restart, and is what the
+    /// configuration of the rules has.
+    let nextStateDirectory: String
 
     /// The same under a bundle that came meanwhile.
     func with(_ keeper: PolicyKeeper, _ report: PolicyKeeper.Report) -> Loaded {
@@ -69,7 +72,10 @@ package struct RulesLoader: Sendable {
     return try read(configuration, previous: previous)
   }
 
-  private func read(_ configuration: Configuration, previous: Loaded?) throws(FileErrors) -> Candidate {
+  private func read(_ written: Configuration, previous: Loaded?) throws(FileErrors) -> Candidate {
+    var configuration = written
+    // The state directory changes with a restart only, and so does what lies in it: no two have a part of it each.
+    if let previous { configuration.stateDirectory = previous.rules.configuration.stateDirectory }
     try requirePlaces(configuration)
     let credentials = try CredentialList.load(configuration, file: path)
     let authorities: TrustStore
@@ -86,7 +92,6 @@ package struct RulesLoader: Sendable {
     }
     let services = try PinServices(configuration, file: path)
     var warnings: [String] = []
-    // The state directory changes with a restart only, and so does what lies in it.
     let installID = previous == nil ? Self.installID(configuration, &warnings) : previous?.installID
     let (cache, cacheWarnings) = previous.map { ($0.cache, []) } ?? Self.openCache(configuration)
     let clockFloor = previous?.rules.clockFloor ?? ClockFloor()
@@ -99,7 +104,7 @@ package struct RulesLoader: Sendable {
             configuration: configuration, policy: policy, trusting: authorities, mark: mark, pinServices: services,
             clockFloor: clockFloor, credentials: credentials),
           keeper: nil, report: nil, installID: installID, warnings: warnings, plan: nil, cache: cache,
-          cacheWarnings: cacheWarnings))
+          cacheWarnings: cacheWarnings, nextStateDirectory: written.stateDirectory))
     }
     let source = try BundleSource(configuration.policy, file: path)
     var keeper: PolicyKeeper
@@ -118,7 +123,7 @@ package struct RulesLoader: Sendable {
           configuration: configuration, policy: policy, trusting: authorities, mark: mark,
           pinServices: services, clockFloor: clockFloor, credentials: credentials),
         keeper: keeper, report: nil, installID: installID, warnings: warnings, plan: plan, cache: cache,
-        cacheWarnings: cacheWarnings), finding)
+        cacheWarnings: cacheWarnings, nextStateDirectory: written.stateDirectory), finding)
   }
 
   private static func installID(_ configuration: Configuration, _ warnings: inout [String]) -> String? {

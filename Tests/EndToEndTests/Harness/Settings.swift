@@ -42,6 +42,8 @@ struct Settings: Sendable {
   var credentials: String?
   /// `cache_key_file`, relative to the configuration.
   var cacheKeyFile: String?
+  /// `state_dir`, relative to the configuration.
+  var stateDirectory = "state"
   /// Members of `audit`, such as `file: "audit.jsonl"`.
   var audit = ""
   /// Descriptors the process may have, as prlimit(1) reads it: a number, or `soft:hard`. `nil` leaves the limit alone.
@@ -98,7 +100,8 @@ struct Settings: Sendable {
     let limits = limits.map { "\($0): \(Int($1))" }.joined(separator: ", ")
     return """
       {
-        listen: ["127.0.0.1:\(proxy)"], admin: "127.0.0.1:\(admin)", workers: \(workers), state_dir: "state",
+        listen: ["127.0.0.1:\(proxy)"], admin: "127.0.0.1:\(admin)", workers: \(workers),
+        state_dir: "\(stateDirectory)",
         policy: { bundles: [\(Self.list(bundles))], trusted_keys: ["\(trustedKey)"], unpinned: "\(unpinned)",
                   builtin_pins: { \(builtinPins) }, \(policyKeys) },
         pin_services: [\(services.joined(separator: ", "))],

@@ -86,5 +86,31 @@ extension Operation {
       let audit = names.filter { $0.hasPrefix("audit-") }.map { pinfold.workspace.read($0) }.joined()
       #expect(audit.contains("\"reload\"") && !audit.contains("keys_rotated"), "\(audit)")
     }
+
+    /// Guards: a state that is scattered over two directories, of which each knows a part.
+    @Test("Another state_dir counts from the next start on, and is untouched until then") func stateDirectory() throws {
+      let settings = try Settings.pinned(Certificates.shared().ecdsa.pin, port: 1).with { $0.version = 7 }
+      let pinfold = try Pinfold(settings)
+      let moved = settings.with {
+        $0.version = 8
+        $0.stateDirectory = "elsewhere"
+        // Its pseudonyms have a key, which lies in the state directory too.
+        $0.audit = #"file: "audit.jsonl""#
+      }
+      for count in 1...2 {
+        try pinfold.reload(moved)
+        try Wait.untilTrue("reload \(count)") {
+          pinfold.log.count { $0["message"] as? String == "reloaded" } == count
+        }
+        #expect(pinfold.log.last { $0["message"] as? String == "reloaded" }?["needs_restart"] as? String == "state_dir")
+      }
+      #expect(pinfold.workspace.read("state/policy.state").contains("\nhighest_version 8\n"))
+      #expect(try Self.state(pinfold)["audit.key"] != nil)
+      #expect(!FileManager.default.fileExists(atPath: pinfold.workspace.path("elsewhere")))
+
+      let second = try Self.restart(pinfold)
+      #expect(try second.metrics().sum("pinfold_policy_version") == 8)
+      #expect(pinfold.workspace.read("elsewhere/policy.state").contains("\nhighest_version 8\n"))
+    }
   }
 }
