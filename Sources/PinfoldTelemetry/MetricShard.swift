@@ -42,7 +42,7 @@ package final class MetricShard: Sendable {
 
   init(hosts: HostTable) { self.hosts = hosts }
 
-  /// A CONNECT was accepted: `pinfold_tunnels_active` rises until `tunnelEnded`.
+  /// A connection was accepted: `pinfold_tunnels_active` rises until `tunnelEnded`.
   package func tunnelStarted() { gauges.add(at: Self.startedCell) }
 
   /// A tunnel that was started is over.

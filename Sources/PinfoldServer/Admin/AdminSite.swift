@@ -67,7 +67,7 @@ final class AdminSite: Sendable {
       version: Release.version, state: readiness.word, detail: readiness.detail,
       startedAt: Timestamp(seconds: started.milliseconds / 1000).text, now: Timestamp.now.text, listen: listen,
       workers: workers, unpinned: rules.configuration.policy.unpinned.rawValue, policy: .init(rules.policy, at: now),
-      tunnels: .init(active: services.tunnels.count, limit: rules.tunnelLimit),
+      tunnels: .init(active: services.tunnels.tunnels.now, limit: rules.tunnelLimit),
       lastReload: history.last.map {
         .init(at: $0.at.text, result: $0.error == nil ? "success" : "failure", error: $0.error)
       }, pinServices: services.supply.standing(rules.pinServices), pinRecords: services.supply.recordCount,

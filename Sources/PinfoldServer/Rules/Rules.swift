@@ -24,6 +24,8 @@ package final class Rules: Sendable {
   let credentials: CredentialList?
   /// Tunnels at a time over all workers.
   let tunnelLimit: Int
+  /// Connections at a time, over all workers, whose head has not been read and that may dawdle over it.
+  let newcomerLimit: Int
 
   /// A time that has passed for certain: a clock that was set back revives nothing that expired.
   let clockFloor: ClockFloor
@@ -42,7 +44,7 @@ package final class Rules: Sendable {
     verifier = ChainVerifier(trusting: authorities)
     destinations = configuration.destinationGuard
     clients = configuration.clientList
-    tunnelLimit = Self.limit(configuration)
+    (tunnelLimit, newcomerLimit) = Self.limits(configuration)
   }
 
   /// The same rules under another policy. What chains were judged before is not forgotten.
@@ -57,6 +59,7 @@ package final class Rules: Sendable {
     destinations = rules.destinations
     clients = rules.clients
     tunnelLimit = rules.tunnelLimit
+    newcomerLimit = rules.newcomerLimit
   }
 
   /// The time by which everything is judged: the clock's, or the one that has passed for certain if that is later.
@@ -67,16 +70,20 @@ package final class Rules: Sendable {
     policy.decide(authority, at: now, user: user)
   }
 
-  /// `limits.tunnels`, or what the limit of open descriptors allows when each tunnel takes two and some are kept for
-  /// everything else.
-  private static func limit(_ configuration: Configuration) -> Int {
-    let configured = configuration.limits.tunnels
-    guard configured == 0 else { return configured }
+  /// Whether a client at this address is served; one of a UNIX socket has none and is.
+  func serves(_ client: SocketAddress?) -> Bool { client.map { clients.allows($0.address) } ?? true }
+
+  /// `limits.tunnels`, or what the limit of open descriptors allows when each tunnel takes two, a connection whose head
+  /// has not been read takes one, and some are kept for everything else.
+  private static func limits(_ configuration: Configuration) -> (tunnels: Int, newcomers: Int) {
     let limit = Descriptors.limit
-    return max(1, (limit - min(reservedDescriptors, limit / 4)) / 2)
+    let descriptors = limit - min(reservedDescriptors, limit / 4)
+    let newcomers = min(max(descriptors / 8, 16), 4096)
+    let configured = configuration.limits.tunnels
+    return (configured == 0 ? max(1, (descriptors - newcomers) / 2) : configured, newcomers)
   }
 
-  /// Descriptors for listeners, loops, the admin port, files, and the probes of tunnels that are opening; a quarter of
-  /// all where there are few.
-  private static let reservedDescriptors = 128
+  /// Descriptors for listeners, loops, the admin port, files, the probes of tunnels that are opening, and clients that
+  /// are not served; a quarter of all where there are few.
+  private static let reservedDescriptors = 128 + Worker.strangerLimit
 }

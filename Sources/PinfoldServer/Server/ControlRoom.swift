@@ -61,7 +61,7 @@ final class ControlRoom: @unchecked Sendable {
     var isCancelled = false
     drainTimer = LoopTimer(loop: loop, after: .zero, every: Self.drainStep) { [unowned self] in
       let now = loop.now
-      if tunnels.count == 0 || now >= end.advanced(by: Self.lastWords) {
+      if tunnels.connections.now == 0 || now >= end.advanced(by: Self.lastWords) {
         drainTimer?.cancel()
         drainTimer = nil
         // Whoever asks from here on is refused by the system, and does not wait for an answer.

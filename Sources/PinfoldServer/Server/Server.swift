@@ -165,14 +165,14 @@ package final class Server: Sendable {
   /// them at once. `whenStopped` is told.
   package func drain() {
     guard services.beginDraining() else { return cancelTunnels() }
-    services.log.write(.info, "draining", [.init("tunnels", .integer(Int64(services.tunnels.count)))])
+    services.log.write(.info, "draining", [.init("tunnels", .integer(Int64(services.tunnels.connections.now)))])
     for worker in workers {
       // A worker that still listens counts as a tunnel: whoever it accepts meanwhile is waited for, and not left open
       // without anybody serving it.
-      services.tunnels.enter()
+      services.tunnels.connections.enter()
       worker.loop.execute { [services] in
         worker.stopListening()
-        services.tunnels.leave()
+        services.tunnels.connections.leave()
       }
     }
     let limit = Duration.seconds(services.rules.current.configuration.limits.drainSeconds)

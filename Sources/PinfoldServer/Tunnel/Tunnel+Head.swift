@@ -79,7 +79,7 @@ extension Tunnel {
   ) async throws(TunnelFailure) -> String? {
     defer { asked.credentials?.erase(erase) }
     if worker.isDraining { throw .draining }
-    if let peer = client.peerAddress, !rules.clients.allows(peer.address) { throw .clientDenied }
+    guard rules.serves(client.peerAddress) else { throw .clientDenied }
     guard let list = rules.credentials else { return nil }
     do throws(TunnelFailure) {
       return try await worker.services.gatekeeper.admit(

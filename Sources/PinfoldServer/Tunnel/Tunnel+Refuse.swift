@@ -8,6 +8,9 @@ extension Tunnel {
   /// Bytes of a refused client that are read away, so that unread ones do not turn the answer into a reset.
   private static let lingerBytes = 65_536
 
+  /// What the line of `clientDenied` says.
+  static let notListed = "the address is not in access.clients"
+
   /// Before the 200: an HTTP answer.
   func refuse(_ failure: TunnelFailure, _ account: inout TunnelAccount) async {
     let reply = ProxyReply(failure)
@@ -15,11 +18,16 @@ extension Tunnel {
       switch failure {
       case .credentialsNeeded: "no credentials, or wrong ones"
       case .clientLimit: "too many wrong credentials"
-      case .clientDenied: "the address is not in access.clients"
+      case .clientDenied: Self.notListed
       default: failure.reason.rawValue == reply.details ? "" : reply.details
       }
     account.verdict = Verdict(failure.reason, detail: account.obstacle ?? detail)
     worker.count(refusedBeforeTunnel: failure.reason)
+    // Whoever is slow to read a refusal keeps nobody out.
+    switch account.place {
+    case .tunnel, .newcomer: worker.move(&account, to: .none)
+    case .stranger, .none: break
+    }
     await worker.audit.commit(account, on: worker.loop)
     await say(reply.bytes)
   }

@@ -11,6 +11,8 @@ import PinfoldWire
 struct Tunnel {
   let worker: Worker
   let client: StreamSocket
+  /// What the connection counts as when it begins.
+  let place: TunnelPlace
 
   /// Serves the tunnel. Never throws: whatever goes wrong ends in a refusal, a count and a line.
   ///
@@ -18,6 +20,7 @@ struct Tunnel {
   /// relay's end.
   func run() async {
     var account = TunnelAccount(id: worker.requestIDs.make(), client: client.peerAddress, started: worker.loop.now)
+    account.place = place
     let isRelaying = await serve(&account)
     if !isRelaying { worker.close(account, client) }
   }
@@ -26,6 +29,7 @@ struct Tunnel {
   private func serve(_ account: inout TunnelAccount) async -> Bool {
     guard let asked = await readHead(&account) else { return false }
     account.authority = asked.authority
+    if case .newcomer = account.place { worker.move(&account, to: .none) }
 
     let user: String?
     let opening: Opening
@@ -33,6 +37,8 @@ struct Tunnel {
       // By the rules in force when it asks: a client may have connected long before.
       user = try await identify(asked, worker.rules.current, &account)
       account.user = user
+      // From here on it takes one of the places that `limits.tunnels` bounds.
+      worker.move(&account, to: .tunnel)
       opening = try await open(asked.authority, user, &account)
     } catch {
       await refuse(error, &account)

@@ -9,6 +9,8 @@ struct TunnelAccount: Sendable {
   let id: RequestID
   let client: SocketAddress?
   let started: Deadline
+  /// What the connection counts as; its worker changes it.
+  var place = TunnelPlace.none
   /// The user of the proxy, where credentials are asked for.
   var user: String?
   var authority: Authority?

@@ -1,4 +1,5 @@
 import PinfoldConfig
+import PinfoldCrypto
 import PinfoldLoop
 import PinfoldModel
 import PinfoldTelemetry
@@ -7,9 +8,17 @@ import PinfoldTLS
 
 /// One thread, one loop, its listeners, its tunnels.
 ///
-/// `@unchecked Sendable`: `resolver`, `listeners` and `open` are touched on the loop's thread only, which every door
-/// checks (`preconditionOnLoop`); everything else is immutable or shared by `Services`.
+/// `@unchecked Sendable`: `resolver`, `listeners`, `open` and `newcomers` are touched on the loop's thread
+/// only, which every door checks (`preconditionOnLoop`); everything else is immutable or shared by `Services`.
 final class Worker: @unchecked Sendable {
+  /// Connections from outside `access.clients` that may send their head, so that the refusal's line names the host; all
+  /// others are refused before they have. `Rules` keeps descriptors for them.
+  static let strangerLimit = 32
+  /// Bytes that a client may have sent ahead of a refusal without losing it.
+  private static let maximalDiscard = 65_536
+  /// How long nothing more is said of what goes on.
+  private static let quiet = Duration.seconds(60)
+
   let loop: EventLoop
   let services: Services
   let shard: MetricShard
@@ -17,6 +26,9 @@ final class Worker: @unchecked Sendable {
   let resolver: Resolver
   private var listeners: [Listener] = []
   private var open: [ObjectIdentifier: StreamSocket] = [:]
+  private var newcomers = Newcomers<StreamSocket>()
+  /// Until when nothing more is said of dawdlers that made room.
+  private var quietUntil = Deadline(nanoseconds: 0)
   private var keyLog: KeyLogIntake?
 
   /// Made on the thread that owns the loop until it runs.
@@ -59,11 +71,50 @@ final class Worker: @unchecked Sendable {
   }
 
   private func serve(_ client: sending StreamSocket) {
-    services.tunnels.enter()
+    let place: TunnelPlace
+    if rules.current.serves(client.peerAddress) {
+      makeRoom()
+      services.tunnels.newcomers.enter()
+      place = .newcomer(newcomers.enter(client, now: loop.now))
+    } else {
+      guard services.tunnels.strangers.now < Self.strangerLimit else { return dismiss(client) }
+      services.tunnels.strangers.enter()
+      place = .stranger
+    }
+    services.tunnels.connections.enter()
     shard.tunnelStarted()
     open[ObjectIdentifier(client)] = client
-    let tunnel = Tunnel(worker: self, client: client)
+    let tunnel = Tunnel(worker: self, client: client, place: place)
     loop.spawn { await tunnel.run() }
+  }
+
+  /// Refuses a client outside `access.clients` without waiting for what it asks for.
+  private func dismiss(_ client: StreamSocket) {
+    let failure = TunnelFailure.clientDenied
+    var account = TunnelAccount(id: requestIDs.make(), client: client.peerAddress, started: loop.now)
+    account.verdict = Verdict(failure.reason, detail: Tunnel.notListed)
+    audit.record(account)
+    count(refusedBeforeTunnel: failure.reason)
+    services.log.write(account.line(at: loop.now).event)
+    // What lies unread at the close would turn the answer into a reset; credentials may stand there.
+    if var head = try? client.tryReceive(max: Self.maximalDiscard) { erase(&head) }
+    loop.eraseScratch()
+    _ = try? client.trySend(ProxyReply(failure).bytes.span)
+    client.shutdownWrite()
+    client.close()
+  }
+
+  /// Ends connections that dawdle over their head while there are too many of them.
+  private func makeRoom() {
+    let now = loop.now
+    let limit = rules.current.newcomerLimit
+    while services.tunnels.newcomers.now >= limit, let client = newcomers.removeDawdler(now: now) {
+      services.tunnels.newcomers.leave()
+      client.cancel()
+      guard now >= quietUntil else { continue }
+      quietUntil = now.advanced(by: Self.quiet)
+      services.log.write(.warning, "too many clients have sent no CONNECT: those that waited longest are closed")
+    }
   }
 
   /// Answers a client for which there is no descriptor, from the one kept in reserve.
@@ -93,7 +144,20 @@ final class Worker: @unchecked Sendable {
 
   /// Whether one more tunnel, itself counted already, is within `limits.tunnels`.
   func hasRoom(_ rules: Rules) -> Bool {
-    services.tunnels.count <= rules.tunnelLimit
+    services.tunnels.tunnels.now <= rules.tunnelLimit
+  }
+
+  /// Counts a connection as something else from now on.
+  func move(_ account: inout TunnelAccount, to place: TunnelPlace) {
+    loop.preconditionOnLoop()
+    switch account.place {
+    case .none: break
+    case .newcomer(let ticket): if newcomers.leave(ticket) { services.tunnels.newcomers.leave() }
+    case .stranger: services.tunnels.strangers.leave()
+    case .tunnel: services.tunnels.tunnels.leave()
+    }
+    account.place = place
+    if case .tunnel = place { services.tunnels.tunnels.enter() }
   }
 
   // MARK: Accounting
@@ -116,10 +180,11 @@ final class Worker: @unchecked Sendable {
 
   /// The end of a tunnel: its bytes, its line.
   func close(_ account: TunnelAccount, _ client: StreamSocket) {
-    loop.preconditionOnLoop()
+    var account = account
+    move(&account, to: .none)
     client.close()
     open[ObjectIdentifier(client)] = nil
-    services.tunnels.leave()
+    services.tunnels.connections.leave()
     shard.tunnelEnded()
     guard !account.isSilent else { return }
     shard.relayed(up: account.up, down: account.down)

@@ -44,6 +44,72 @@ extension Operation {
       #expect(try pinfold.metrics().sum("pinfold_tunnels_total", #"reason="limit_reached""#) >= 1)
     }
 
+    private static func isServed(_ pinfold: Pinfold) throws -> Bool {
+      try RawClient(to: pinfold.port).connect(authority).statusLine.contains(" 200")
+    }
+
+    /// Guards: places that addresses outside `access.clients` take from those inside, by a connection and no byte.
+    @Test("Silent clients that are not served take no place of those who are") func strangers() throws {
+      let upstream = try echo()
+      let pinfold = try open(upstream) {
+        $0.limits["tunnels"] = 2
+        $0.clients = ["127.0.0.1/32"]
+      }
+      let strangers = try (0..<32).map { _ in try RawClient(to: pinfold.port, from: 2) }
+      try Wait.untilTrue("they are there") { try pinfold.metrics().sum("pinfold_tunnels_active") == 32 }
+      #expect(try Self.isServed(pinfold))
+      // One more is not waited for.
+      let next = try RawClient(to: pinfold.port, from: 2)
+      let said = ProxyReply(try next.receive(atLeast: 30) + next.drain().bytes)
+      #expect(said.statusLine.hasPrefix("HTTP/1.1 403 "), "\(said)")
+      #expect(said.field("Proxy-Status")?.contains(#"details="client_denied""#) == true, "\(said)")
+      // Those who are there already hear the same once they ask.
+      let asked = try strangers[0].connect(Self.authority)
+      #expect(asked.statusLine == said.statusLine, "\(asked)")
+      strangers[0].socket.shutDown()
+      let lines = try Wait.until("both lines") {
+        let lines = pinfold.decisions.filter { $0["reason"] as? String == "client_denied" }
+        return lines.count == 2 ? lines : nil
+      }
+      #expect(lines.allSatisfy { $0["detail"] as? String == "the address is not in access.clients" }, "\(lines)")
+      #expect(try pinfold.metrics().sum("pinfold_tunnels_total", #"reason="client_denied""#) == 2)
+      // The place that was left is another's, who may ask.
+      try Wait.untilTrue("a place") {
+        let another = try RawClient(to: pinfold.port, from: 2)
+        return another.drain(seconds: 0.3).bytes.isEmpty
+      }
+    }
+
+    /// Guards: places taken by clients that are served and ask for nothing.
+    @Test("Who has sent no head takes no place of limits.tunnels, and makes room past a bound") func silent() throws {
+      let upstream = try echo()
+      let pinfold = try open(upstream) {
+        // 96 for clients: 16 of them may dawdle.
+        $0.descriptors = "128"
+        $0.limits["tunnels"] = 2
+        $0.workers = 1
+      }
+      let silent = try (0..<20).map { _ in try RawClient(to: pinfold.port) }
+      try Wait.untilTrue("they are there") { try pinfold.metrics().sum("pinfold_tunnels_active") == 20 }
+      #expect(try Self.isServed(pinfold))
+      // Nobody has to leave for a second; their time for the head is ten.
+      try Wait.untilTrue("room was made") {
+        try Self.isServed(pinfold) && pinfold.child.errors.contains("too many clients have sent no CONNECT")
+      }
+      for client in silent.prefix(4) { #expect(client.drain(seconds: 2).ended) }
+      #expect(!silent[19].drain(seconds: 0.1).ended)
+    }
+
+    /// Guards: a full house that stays full by those whom it refuses.
+    @Test("Who is refused and does not leave keeps no place") func refused() throws {
+      let upstream = try echo()
+      let pinfold = try open(upstream) { $0.limits["tunnels"] = 1 }
+      let lingering = try RawClient(to: pinfold.port)
+      #expect(try lingering.connect("free.pinfold.test:25").statusLine.contains(" 403"))
+      #expect(try Self.isServed(pinfold))
+      withExtendedLifetime(lingering) {}
+    }
+
     @Test("Out of descriptors, newcomers get 503 and the others go on") func descriptors() throws {
       let upstream = try echo()
       let pinfold = try open(upstream) {
