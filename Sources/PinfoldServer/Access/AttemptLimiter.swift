@@ -34,7 +34,7 @@ struct AttemptLimiter: Sendable {
 
   /// Whoever has one IPv6 address has 2⁶⁴: they count as one. Clients of a UNIX socket have no address and share one
   /// account.
-  private static func network(of client: IPAddress?) -> IPAddress? {
+  static func network(of client: IPAddress?) -> IPAddress? {
     guard case .v6(let high, _) = client?.unmapped else { return client?.unmapped }
     return .v6(high: high, low: 0)
   }

@@ -5,7 +5,7 @@ import PinfoldWire
 import Synchronization
 
 /// Asks who a client is. Passwords are hashed on a thread of its own, one at a time; what was right is remembered for a
-/// while, under a keyed hash, so that only the first tunnel of a program waits.
+/// while for that client's network, under a keyed hash, so that only the first tunnel of a program waits.
 final class Gatekeeper: Sendable {
   /// How long a right password is remembered.
   static let memory = Duration.seconds(300)
@@ -18,11 +18,19 @@ final class Gatekeeper: Sendable {
 
   private struct State {
     /// Until when a password is known to be right.
-    var known: RecentTable<Digest256, Deadline>
+    var known: RecentTable<Attempt, Deadline>
     /// Who waits for the passwords that are being hashed, or wait for that.
-    var pending: [Digest256: [LoopWaiter<Bool>]] = [:]
+    var pending: [Attempt: [LoopWaiter<Bool>]] = [:]
     var attempts = AttemptLimiter()
     var thread: LoopThread?
+  }
+
+  /// Credentials that come from a client's network. What one network got right says nothing to another: there the same
+  /// credentials may be the last of many guesses, and those are bounded by `attempts`.
+  private struct Attempt: Hashable {
+    /// Of user and password, under the list in force.
+    let name: Digest256
+    let network: IPAddress?
   }
 
   private let state: Mutex<State>
@@ -45,15 +53,16 @@ final class Gatekeeper: Sendable {
   ) async throws(TunnelFailure) -> String {
     guard let credentials else { throw .credentialsNeeded }
     guard let name = name(of: credentials, list) else { throw .internalError }
+    let attempt = Attempt(name: name, network: AttemptLimiter.network(of: client))
     let waiter = LoopWaiter<Bool>(loop: loop)
-    switch try standing(of: name, client, waiter, now: loop.now) {
+    switch try standing(of: attempt, client, waiter, now: loop.now) {
     case .known: return credentials.user
     case .pending: break
     case .new:
       do throws(TunnelFailure) {
-        try start(name, credentials, client, list)
+        try start(attempt, credentials, client, list)
       } catch {
-        settle(name, isRight: false, client)
+        settle(attempt, isRight: false, client)
         throw error
       }
     }
@@ -63,7 +72,7 @@ final class Gatekeeper: Sendable {
     case nil: break
     }
     // Who left waits no longer, or those who come and go would heap up behind one password.
-    state.withLock { $0.pending[name]?.removeAll { $0 === waiter } }
+    state.withLock { $0.pending[attempt]?.removeAll { $0 === waiter } }
     if socket?.isCancelled == true { throw .draining }
     throw socket?.hasHungUp == true ? .credentialsNeeded : .tunnelLimit(retryAfterSeconds: 1)
   }
@@ -78,33 +87,33 @@ final class Gatekeeper: Sendable {
   }
 
   private func standing(
-    of name: Digest256, _ client: IPAddress?, _ waiter: LoopWaiter<Bool>, now: Deadline
+    of attempt: Attempt, _ client: IPAddress?, _ waiter: LoopWaiter<Bool>, now: Deadline
   ) throws(TunnelFailure) -> Standing {
     let answer = state.withLock { state -> Result<Standing, TunnelFailure> in
-      if let end = state.known.value(for: name), now < end { return .success(.known) }
+      if let end = state.known.value(for: attempt), now < end { return .success(.known) }
       // The same password is hashed once, however many tunnels a program opens at a time.
-      if state.pending[name] != nil {
-        state.pending[name]?.append(waiter)
+      if state.pending[attempt] != nil {
+        state.pending[attempt]?.append(waiter)
         return .success(.pending)
       }
       guard state.pending.count < Self.queueLimit else { return .failure(.tunnelLimit(retryAfterSeconds: 1)) }
       if let seconds = state.attempts.take(client, now: now) {
         return .failure(.clientLimit(retryAfterSeconds: seconds))
       }
-      state.pending[name] = [waiter]
+      state.pending[attempt] = [waiter]
       return .success(.new)
     }
     return try answer.get()
   }
 
   private func start(
-    _ name: Digest256, _ credentials: BasicCredentials, _ client: IPAddress?, _ list: CredentialList
+    _ attempt: Attempt, _ credentials: BasicCredentials, _ client: IPAddress?, _ list: CredentialList
   ) throws(TunnelFailure) {
     let user = credentials.user
     var copy = Array(credentials.password)
     defer { erase(&copy) }
     guard let password = try? SecretBytes(copying: copy), let loop = try? hashingLoop() else { throw .internalError }
-    loop.execute { [self] in settle(name, isRight: list.admits(user, password), client) }
+    loop.execute { [self] in settle(attempt, isRight: list.admits(user, password), client) }
   }
 
   /// The thread that hashes, started when it is needed first.
@@ -123,13 +132,13 @@ final class Gatekeeper: Sendable {
   }
 
   /// Tells everybody who waits.
-  private func settle(_ name: Digest256, isRight: Bool, _ client: IPAddress?) {
+  private func settle(_ attempt: Attempt, isRight: Bool, _ client: IPAddress?) {
     let waiters = state.withLock { state in
       if isRight {
-        state.known.set(.now.advanced(by: Self.memory), for: name)
+        state.known.set(.now.advanced(by: Self.memory), for: attempt)
         state.attempts.giveBack(client)
       }
-      return state.pending.removeValue(forKey: name) ?? []
+      return state.pending.removeValue(forKey: attempt) ?? []
     }
     for waiter in waiters { waiter.wake(isRight) }
   }
