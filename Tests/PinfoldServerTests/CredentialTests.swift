@@ -336,4 +336,46 @@ enum CheapCredentials {
     }
     gatekeeper.finish()
   }
+
+  /// Would catch strangers who keep users with the right password out by guessing from many addresses.
+  @Test("Where a password was right before there is a place, however many strangers wait") func familiar() throws {
+    let cheap = try CheapCredentials.list("alice:\(CheapCredentials.right)\n")
+    let hash = try PasswordHash(of: CheapCredentials.secret("right")).text
+    // As after a reload: nobody is known any more.
+    let list = try CheapCredentials.list("alice:\(hash)\n")
+    let gatekeeper = Gatekeeper(patience: .seconds(300))
+    try Self.onLoop { loop in
+      #expect(await Self.outcome(gatekeeper, "alice", "right", Self.client, cheap, loop) == .success("alice"))
+      await withTaskGroup(of: Bool.self) { group in
+        for number in 0..<100 {
+          group.addTask(executorPreference: loop) {
+            let outcome = await Self.outcome(
+              gatekeeper, "alice", "\(number)", IPAddress("198.51.100.\(number)"), list, loop)
+            return outcome == .failure(.tunnelLimit(retryAfterSeconds: 1))
+          }
+        }
+        // The first who finds no place shows that they are taken.
+        #expect(await group.next() == true)
+        #expect(await Self.outcome(gatekeeper, "alice", "right", Self.client, list, loop) == .success("alice"))
+      }
+    }
+    gatekeeper.finish()
+  }
+
+  /// Would catch a password that is in use all the time and is asked for in the middle of it.
+  @Test("A right password is remembered from its last use on") func renewed() throws {
+    let list = try CheapCredentials.list("alice:\(CheapCredentials.right)\n")
+    let gatekeeper = Gatekeeper(memory: .seconds(4))
+    try Self.onLoop { loop in
+      #expect(await Self.outcome(gatekeeper, "alice", "right", Self.client, list, loop) == .success("alice"))
+      // From here on, for six seconds, what is not remembered is refused.
+      let start = loop.now
+      for number in 0..<10 { _ = await Self.outcome(gatekeeper, "alice", "guess \(number)", Self.client, list, loop) }
+      while loop.now < start.advanced(by: .seconds(5)) {
+        #expect(await Self.outcome(gatekeeper, "alice", "right", Self.client, list, loop) == .success("alice"))
+        await loop.sleep(for: .milliseconds(100))
+      }
+    }
+    gatekeeper.finish()
+  }
 }

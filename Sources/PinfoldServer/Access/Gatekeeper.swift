@@ -7,20 +7,21 @@ import Synchronization
 /// Asks who a client is. Passwords are hashed on a thread of its own, one at a time; what was right is remembered for a
 /// while for that client's network, under a keyed hash, so that only the first tunnel of a program waits.
 final class Gatekeeper: Sendable {
-  /// How long a right password is remembered.
-  static let memory = Duration.seconds(300)
-  /// Passwords that are remembered.
+  /// Passwords that are remembered, and networks.
   private static let memoryLimit = 4096
-  /// Passwords that may wait to be hashed: some six seconds' work.
+  /// Passwords that may wait to be hashed: some six seconds' work. One network has some ten of them, by `attempts`.
   static let queueLimit = 64
-  /// How long a tunnel waits for its turn.
-  private static let patience = Duration.seconds(15)
+  /// How many of these are for networks from which a password was right before: strangers from many addresses keep out
+  /// nobody who comes from where he came from last time.
+  static let reserve = 16
 
   private struct State {
     /// Until when a password is known to be right.
     var known: RecentTable<Attempt, Deadline>
     /// Who waits for the passwords that are being hashed, or wait for that.
     var pending: [Attempt: [LoopWaiter<Bool>]] = [:]
+    /// Networks from which a password was right, those that were not heard of for the longest time forgotten first.
+    var familiar: RecentTable<IPAddress?, Bool>
     var attempts = AttemptLimiter()
     var thread: LoopThread?
   }
@@ -36,10 +37,17 @@ final class Gatekeeper: Sendable {
   private let state: Mutex<State>
   /// `nil` when there is no key: then nobody is admitted.
   private let hash: KeyedHash?
+  /// How long a right password is remembered after its last use.
+  private let memory: Duration
+  /// How long a tunnel waits for its turn.
+  private let patience: Duration
 
-  init() {
+  init(memory: Duration = .seconds(300), patience: Duration = .seconds(15)) {
+    self.memory = memory
+    self.patience = patience
     hash = try? KeyedHash()
-    state = Mutex(State(known: RecentTable(limit: Self.memoryLimit)))
+    state = Mutex(
+      State(known: RecentTable(limit: Self.memoryLimit), familiar: RecentTable(limit: Self.memoryLimit)))
   }
 
   /// The user behind these credentials, which the caller erases. Throws `credentialsNeeded` when they are missing or
@@ -66,7 +74,7 @@ final class Gatekeeper: Sendable {
         throw error
       }
     }
-    switch await waiter.wait(until: loop.deadline(after: Self.patience), for: socket) {
+    switch await waiter.wait(until: loop.deadline(after: patience), for: socket) {
     case true: return credentials.user
     case false: throw .credentialsNeeded
     case nil: break
@@ -90,13 +98,18 @@ final class Gatekeeper: Sendable {
     of attempt: Attempt, _ client: IPAddress?, _ waiter: LoopWaiter<Bool>, now: Deadline
   ) throws(TunnelFailure) -> Standing {
     let answer = state.withLock { state -> Result<Standing, TunnelFailure> in
-      if let end = state.known.value(for: attempt), now < end { return .success(.known) }
+      if let end = state.known.value(for: attempt), now < end {
+        state.known.set(now.advanced(by: memory), for: attempt)
+        return .success(.known)
+      }
       // The same password is hashed once, however many tunnels a program opens at a time.
       if state.pending[attempt] != nil {
         state.pending[attempt]?.append(waiter)
         return .success(.pending)
       }
-      guard state.pending.count < Self.queueLimit else { return .failure(.tunnelLimit(retryAfterSeconds: 1)) }
+      let isFamiliar = state.familiar.value(for: attempt.network) != nil
+      let places = isFamiliar ? Self.queueLimit : Self.queueLimit - Self.reserve
+      guard state.pending.count < places else { return .failure(.tunnelLimit(retryAfterSeconds: 1)) }
       if let seconds = state.attempts.take(client, now: now) {
         return .failure(.clientLimit(retryAfterSeconds: seconds))
       }
@@ -135,7 +148,8 @@ final class Gatekeeper: Sendable {
   private func settle(_ attempt: Attempt, isRight: Bool, _ client: IPAddress?) {
     let waiters = state.withLock { state in
       if isRight {
-        state.known.set(.now.advanced(by: Self.memory), for: attempt)
+        state.known.set(.now.advanced(by: memory), for: attempt)
+        state.familiar.set(true, for: attempt.network)
         state.attempts.giveBack(client)
       }
       return state.pending.removeValue(forKey: attempt) ?? []

@@ -194,20 +194,20 @@ extension Operation {
     @Test("Who leaves while passwords are hashed frees its tunnel at once") func leaves() throws {
       let server = try Servers.nginx(Certificates.shared().ecdsa)
       let pinfold = try Self.start(server)
-      // Nearly as many as may wait, each with a password of its own.
-      let clients = try (0..<60).map { number in
+      // Nearly as many strangers as may wait, each with a password of its own.
+      let clients = try (0..<46).map { number in
         let client = try RawClient(to: pinfold.port, from: UInt8(2 + number / 6))
         client.send(RawClient.head("api.pinfold.test:443", fields: Self.basic("alice:guess \(number)")))
         return client
       }
       let active = { try pinfold.metrics().sum("pinfold_tunnels_active") }
-      try Wait.untilTrue("they wait") { try active() > 40 }
+      try Wait.untilTrue("they wait") { try active() > 30 }
       for client in clients { client.socket.shutDown() }
       try Wait.untilTrue("no tunnel", seconds: 2) { try active() == 0 }
       let details = try Wait.until("all decisions") {
-        pinfold.decisions.count == 60 ? pinfold.decisions.compactMap { $0["detail"] as? String } : nil
+        pinfold.decisions.count == 46 ? pinfold.decisions.compactMap { $0["detail"] as? String } : nil
       }
-      #expect(details.count { $0 == "the client went away before its password was answered" } > 40, "\(details)")
+      #expect(details.count { $0 == "the client went away before its password was answered" } > 30, "\(details)")
       #expect(pinfold.decisions.allSatisfy { $0["reason"] as? String == "client_denied" }, "\(pinfold.decisions)")
     }
 
