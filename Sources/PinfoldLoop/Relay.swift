@@ -16,7 +16,8 @@ package final class Relay: TimerEntry, Resumable {
     case finished
     /// No byte moved for the idle time.
     case idle
-    /// This side's connection failed or was reset; the other was reset in turn.
+    /// This side's connection failed or was reset; the other was reset in turn. Only a client to which all of the
+    /// upstream's bytes and their end were passed on is closed without, so that what is on its way still arrives.
     case reset(Side)
     /// One of the sockets was cancelled.
     case cancelled
@@ -121,6 +122,8 @@ package final class Relay: TimerEntry, Resumable {
     case .waiting, .again, .done: break
     }
     if up.isDone, down.isDone { return finish(.finished) }
+    if up.hasLost(client) { return finish(.reset(.client)) }
+    if down.hasLost(upstream) { return finish(.reset(.upstream)) }
     if upward == .again || downward == .again { queue() }
     if up.isUnconfirmed || down.isUnconfirmed { scheduleConfirmation() }
   }
@@ -174,8 +177,10 @@ package final class Relay: TimerEntry, Resumable {
     case .finished, .idle, .cancelled:
       client.close()
       upstream.close()
-    case .reset:
-      client.abort()
+    case .reset(let side):
+      // A server that closed for good answers whatever the client still sends (its farewell, say) with a reset: that
+      // must not take the tail of the answer from the client. Linux resets by itself if the client's bytes lie unread.
+      if side == .upstream, down.isDone { client.close() } else { client.abort() }
       upstream.abort()
     }
     completion(Result(bytesUp: up.byteCount, bytesDown: down.byteCount, end: end))

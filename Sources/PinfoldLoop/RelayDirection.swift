@@ -78,6 +78,15 @@ struct RelayDirection {
     }
   }
 
+  /// Whether the source failed, as by a reset, after its end was passed on: nobody reads it any more, so the system is
+  /// asked for its error. Asks on the source's own events only, and never before the end. A source that merely ended,
+  /// and goes on to receive, has no error.
+  func hasLost(_ source: StreamSocket) -> Bool {
+    guard isDone, source.mayRead else { return false }
+    source.mayRead = false
+    return pinfold_socket_error(source.descriptor) != 0
+  }
+
   /// Has the next turn read again although the last read seemed to have taken everything.
   mutating func confirm(_ source: StreamSocket) {
     if isUnconfirmed { source.mayRead = true }

@@ -163,6 +163,56 @@ private func pour(_ socket: StreamSocket, seed: UInt64, total: Int, largest: Int
     }
   }
 
+  @Test("A reset behind a side's end is noticed", arguments: [Relay.Side.client, .upstream], [true, false])
+  func resetBehindEnd(side: Relay.Side, inOneEdge: Bool) async throws {
+    try await onLoop { loop in
+      let tunnel = try await Tunnel(loop)
+      async let result = tunnel.relay()
+      let (leaving, staying) = side == .client ? (tunnel.client, tunnel.server) : (tunnel.server, tunnel.client)
+      try await leaving.send([1], deadline: loop.soon)
+      #expect(try await staying.receive(max: 1, deadline: loop.soon) == [1])
+      leaving.shutdownWrite()
+      if !inOneEdge {
+        #expect(try await staying.receive(max: 1, deadline: loop.soon).isEmpty)
+        try await staying.send([2], deadline: loop.soon)
+        #expect(try await leaving.receive(max: 1, deadline: loop.soon) == [2])
+      }
+      leaving.abort()
+      let start = Deadline.now
+      #expect(await result.end == .reset(side))
+      #expect(Deadline.now.duration(since: start) < .seconds(3))
+      // An upstream learns it at once, a client whose answer is whole when it sends again.
+      if side == .client { #expect(throws: IOError.reset) { try tunnel.server.trySend([3].span) } }
+    }
+  }
+
+  @Test func `a reset behind the upstream's end takes nothing of the answer from a slow client`() async throws {
+    try await onLoop { loop in
+      let tunnel = try await Tunnel(loop)
+      async let result = tunnel.relay()
+      // More than the client's system takes unread, less than ours takes unsent.
+      try await tunnel.server.send([UInt8](repeating: 0x5a, count: 200_000), deadline: loop.soon)
+      tunnel.server.shutdownWrite()
+      await loop.sleep(for: .milliseconds(200))
+      tunnel.server.abort()
+      #expect(await result == Relay.Result(bytesUp: 0, bytesDown: 200_000, end: .reset(.upstream)))
+      #expect(try await tunnel.client.readAll(deadline: loop.soon).count == 200_000)
+    }
+  }
+
+  @Test func `a half-closed client goes on to receive a large answer, slowly`() async throws {
+    try await onLoop { loop in
+      let tunnel = try await Tunnel(loop)
+      async let result = tunnel.relay()
+      tunnel.client.shutdownWrite()
+      #expect(try await tunnel.server.receive(max: 1, deadline: loop.soon).isEmpty)
+      async let sent = pour(tunnel.server, seed: 5, total: 6_000_000, largest: 300_000)
+      async let got = tunnel.client.readAll(max: 7000, deadline: loop.soon)
+      #expect(try await sent == got)
+      #expect(await result == Relay.Result(bytesUp: 0, bytesDown: 6_000_000, end: .finished))
+    }
+  }
+
   @Test func `what a server sent before its reset still reaches the client`() async throws {
     try await onLoop { loop in
       let tunnel = try await Tunnel(loop)
