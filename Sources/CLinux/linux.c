@@ -271,6 +271,12 @@ intptr_t pinfold_thread_start(
 
 void pinfold_thread_join(uintptr_t thread) { pthread_join((pthread_t)thread, NULL); }
 
+int pinfold_thread_join_until(uintptr_t thread, uint64_t nanoseconds) {
+  struct timespec when = {
+      .tv_sec = (time_t)(nanoseconds / 1000000000u), .tv_nsec = (long)(nanoseconds % 1000000000u)};
+  return pthread_clockjoin_np((pthread_t)thread, NULL, CLOCK_MONOTONIC, &when) == 0;
+}
+
 const char *pinfold_error_name(int error) {
   const char *name = strerrorname_np(error);
   return name != NULL ? name : "unknown error";

@@ -29,6 +29,21 @@ package final class LoopThread: Sendable {
     loop.stop()
     pinfold_thread_join(thread)
   }
+
+  /// Runs `body` on the loop, behind all that was queued before, ends the loop, and waits for its thread, but not beyond
+  /// `patience`. To be called once, in place of `stop`, where the loop may sit in a call that never comes back.
+  ///
+  /// Returns whether the thread has ended. One that has not ends with the process.
+  @discardableResult package func stop(
+    after body: @escaping @Sendable () -> Void, patience: Duration
+  ) -> Bool {
+    let limit = Deadline.now.advanced(by: patience)
+    loop.execute { [loop] in
+      body()
+      loop.stop()
+    }
+    return pinfold_thread_join_until(thread, limit.nanoseconds) == 1
+  }
 }
 
 private func runLoop(context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {

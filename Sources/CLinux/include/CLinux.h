@@ -126,6 +126,10 @@ intptr_t pinfold_thread_start(
 
 void pinfold_thread_join(uintptr_t thread);
 
+/* 1 once the thread has ended, 0 if it has not by then (pinfold_monotonic_nanoseconds' clock). Not to be joined again
+   after a 1. */
+int pinfold_thread_join_until(uintptr_t thread, uint64_t nanoseconds);
+
 /* strerror is not safe between threads; this one's answers live for ever. */
 const char *_Nonnull pinfold_error_name(int error);
 #endif

@@ -9,6 +9,8 @@ import Synchronization
 package final class Logger: Sendable {
   /// Bytes that may wait to be written: some thousands of lines.
   private static let capacity = 1 << 20
+  /// How long the end of the process waits for standard error's reader to take what is left.
+  private static let patience = Duration.seconds(2)
 
   private struct State {
     var waiting: [UInt8] = []
@@ -71,9 +73,11 @@ package final class Logger: Sendable {
   }
 
   /// Writes what is waiting and ends the thread. To be called once, at the very end.
+  ///
+  /// The logger's thread alone writes, also now: a reader that stalled may hold it for ever, and the process is to end
+  /// all the same, without the lines that nobody took.
   package func finish() {
-    thread.stop()
-    flush()
+    thread.stop(after: { [self] in flush() }, patience: Self.patience)
   }
 }
 

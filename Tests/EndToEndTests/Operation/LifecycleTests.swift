@@ -91,6 +91,24 @@ extension Operation {
       #expect(try pinfold.child.wait(seconds: 10) == .exited(0))
     }
 
+    /// Guards: a collector of logs that hangs must not keep a deployment from ending.
+    @Test("SIGTERM ends it although nobody reads its standard error") func stalledLog() throws {
+      let settings = try Settings.pinned(Certificates.shared().ecdsa.pin, port: 1).with {
+        $0.limits["drain_seconds"] = 1
+      }
+      let first = try Pinfold(settings)
+      first.child.signal(SIGTERM)
+      #expect(try first.child.wait(seconds: 10) == .exited(0))
+      let stalled = try FullPipe(at: first.workspace.path("stalled"))
+      let child = try Child([
+        "sh", "-c", #"exec "$0" run -c "$1" 2>"$2""#, Pinfold.binary, first.workspace.path("pinfold.json5"),
+        stalled.path,
+      ])
+      try Wait.untilTrue("the admin port") { try HTTP.get("/healthz", port: first.admin)?.status == 200 }
+      child.signal(SIGTERM)
+      #expect(try child.wait(seconds: 6) == .exited(0))
+    }
+
     @Test("SIGTERM ends tunnels that outlast drain_seconds") func drainDeadline() throws {
       let certificates = try Certificates.shared()
       let server = try Servers.nginx(certificates.ecdsa, protocols: "TLSv1.2")
@@ -105,4 +123,21 @@ extension Operation {
       #expect(try pinfold.child.wait(seconds: 10) == .exited(0))
     }
   }
+}
+
+/// A named pipe that is full, open, and never read.
+private final class FullPipe {
+  let path: String
+  private let descriptor: Int32
+
+  init(at path: String) throws {
+    self.path = path
+    guard unsafe mkfifo(path, 0o600) == 0 else { throw HarnessError("mkfifo: error \(errno)") }
+    descriptor = unsafe open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+    guard descriptor >= 0 else { throw HarnessError("open: error \(errno)") }
+    let page = [UInt8](repeating: 0, count: 4096)
+    while unsafe page.withUnsafeBytes({ unsafe write(descriptor, $0.baseAddress, $0.count) }) > 0 {}
+  }
+
+  deinit { close(descriptor) }
 }
