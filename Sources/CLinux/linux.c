@@ -189,6 +189,8 @@ intptr_t pinfold_pipe(int *reader, int *writer, int size) {
 
 intptr_t pinfold_shutdown_write(int fd) { return PINFOLD_RETRY(shutdown(fd, SHUT_WR)); }
 
+void pinfold_shutdown(int fd) { shutdown(fd, SHUT_RDWR); }
+
 void pinfold_close(int fd) { close(fd); }
 
 void pinfold_close_reset(int fd) {

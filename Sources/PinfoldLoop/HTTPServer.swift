@@ -9,9 +9,23 @@ package final class HTTPServer {
   package static let maximalHeadSize = 16_384
   /// Bytes of a request's body, which nobody reads.
   package static let maximalBodySize = 4096
-  /// Seconds a client may take for a request, or leave a connection idle.
-  package static let timeout: Int32 = 30
 
+  /// How many connections there are at a time, and how long each may take.
+  package struct Limits: Sendable {
+    /// Past these, the connection that waited longest for its client makes room for the next.
+    package let connections: Int
+    /// Time from a connection's beginning, or from an answer on, for that to be taken and the next request to be whole;
+    /// and as much again for the site to answer. A connection that needs more is ended, however lively it is.
+    package let time: Duration
+
+    /// For a site that a few programs look at now and then.
+    package static let few = Limits(connections: 64, time: .seconds(30))
+    /// For a site that many programs ask.
+    package static let many = Limits(connections: 512, time: .seconds(30))
+  }
+
+  /// Seconds that evhttp waits for each read and write. Any byte begins them anew.
+  private static let pauseLimit: Int32 = 30
   /// How long a failed accept keeps the listener from trying again, at most.
   private static let pause = Duration.seconds(1)
 
@@ -19,6 +33,7 @@ package final class HTTPServer {
   private let loop: EventLoop
   private let server: OpaquePointer
   private let handler: (HTTPRequest, HTTPResponder) -> Void
+  private let connections: HTTPConnections
   /// Requests that are not answered yet.
   private var pending: [ObjectIdentifier: HTTPResponder] = [:]
   private var listener: OpaquePointer?
@@ -31,11 +46,11 @@ package final class HTTPServer {
   ///   - handler: called on the loop's thread; to answer at once.
   /// - Throws: `.descriptorsExhausted` when libevent or the system has no room.
   package convenience init(
-    _ socket: consuming ListeningSocket, loop: EventLoop, posts: Set<String> = [],
+    _ socket: consuming ListeningSocket, loop: EventLoop, posts: Set<String> = [], limits: Limits = .few,
     handler: @escaping (HTTPRequest) -> HTTPResponse
   ) throws(IOError) {
     let methods = posts.isEmpty ? pinfold_http_methods : pinfold_http_methods_and_post
-    try self.init(socket, loop: loop, methods: methods) { request, responder in
+    try self.init(socket, loop: loop, methods: methods, limits) { request, responder in
       if request.isPost, !posts.contains(request.path) {
         var refusal = HTTPResponse(status: 405, text: "this path only reads; use GET\n")
         refusal.fields.append(("Allow", "GET, HEAD"))
@@ -51,13 +66,14 @@ package final class HTTPServer {
   /// - Parameter responder: called on the loop's thread; to answer through what it is given, sooner or later.
   /// - Throws: `.descriptorsExhausted` when libevent or the system has no room.
   package convenience init(
-    _ socket: consuming ListeningSocket, loop: EventLoop, responder: @escaping (HTTPRequest, HTTPResponder) -> Void
+    _ socket: consuming ListeningSocket, loop: EventLoop, limits: Limits = .many,
+    responder: @escaping (HTTPRequest, HTTPResponder) -> Void
   ) throws(IOError) {
-    try self.init(socket, loop: loop, methods: pinfold_http_all_methods, responder)
+    try self.init(socket, loop: loop, methods: pinfold_http_all_methods, limits, responder)
   }
 
   private init(
-    _ socket: consuming ListeningSocket, loop: EventLoop, methods: UInt16,
+    _ socket: consuming ListeningSocket, loop: EventLoop, methods: UInt16, _ limits: Limits,
     _ handler: @escaping (HTTPRequest, HTTPResponder) -> Void
   ) throws(IOError) {
     loop.preconditionOnLoop()
@@ -77,11 +93,14 @@ package final class HTTPServer {
     self.loop = loop
     unsafe server = made
     self.handler = handler
+    connections = HTTPConnections(loop: loop, limits: limits)
     unsafe listener = evhttp_bound_socket_get_listener(bound)
     unsafe evhttp_set_max_headers_size(made, Self.maximalHeadSize)
     unsafe evhttp_set_max_body_size(made, Self.maximalBodySize)
     unsafe evhttp_set_allowed_methods(made, methods)
-    unsafe evhttp_set_timeout(made, Self.timeout)
+    // No limit to a request, see `pauseLimit`: `connections` has that.
+    unsafe evhttp_set_timeout(made, Self.pauseLimit)
+    unsafe connections.watch(made, listener)
     let context = unsafe Unmanaged.passUnretained(self).toOpaque()
     unsafe evhttp_set_gencb(made, requested, context)
     unsafe evconnlistener_set_error_cb(listener, acceptFailed)
@@ -90,20 +109,28 @@ package final class HTTPServer {
 
   deinit {
     for responder in pending.values { responder.abandon() }
+    connections.leave()
     unsafe evhttp_free(server)
   }
 
   /// Where it listens, with the port the system chose.
   package var endpoint: Endpoint { socket.endpoint }
 
+  /// How many connections there are.
+  var connectionCount: Int { connections.count }
+
   fileprivate func answer(_ request: OpaquePointer) {
+    unsafe connections.began(evhttp_request_get_connection(request))
     let responder = unsafe HTTPResponder(request, server: self, loop: loop)
     pending[ObjectIdentifier(responder)] = responder
     handler(unsafe Self.read(request), responder)
   }
 
-  /// The responder has answered.
-  func forget(_ responder: HTTPResponder) { pending[ObjectIdentifier(responder)] = nil }
+  /// The responder is about to answer this request.
+  func forget(_ responder: HTTPResponder, _ request: OpaquePointer) {
+    pending[ObjectIdentifier(responder)] = nil
+    unsafe connections.answered(evhttp_request_get_connection(request))
+  }
 
   private static func read(_ request: OpaquePointer) -> HTTPRequest {
     let uri = unsafe evhttp_request_get_evhttp_uri(request)

@@ -58,6 +58,9 @@ intptr_t pinfold_pipe(int *_Nonnull reader, int *_Nonnull writer, int size);
 
 intptr_t pinfold_shutdown_write(int fd);
 
+/* Ends both directions: whoever polls the descriptor sees an end. */
+void pinfold_shutdown(int fd);
+
 /* Linux frees the descriptor even when close answers EINTR, so it is never called twice. */
 void pinfold_close(int fd);
 

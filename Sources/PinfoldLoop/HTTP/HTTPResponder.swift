@@ -21,7 +21,7 @@ package final class HTTPResponder: @unchecked Sendable {  // One thread's, see a
     loop.preconditionOnLoop()
     guard let request = unsafe request else { return }
     unsafe self.request = nil
-    server?.forget(self)
+    unsafe server?.forget(self, request)
     let headers = unsafe evhttp_request_get_output_headers(request)
     for (name, value) in response.fields + [("Content-Type", response.contentType), ("Cache-Control", "no-store")] {
       unsafe _ = evhttp_add_header(headers, name, value)

@@ -136,6 +136,26 @@ extension Operation {
       }
     }
 
+    /// Guards: what is shown to operators must not cost the proxy its descriptors, nor a probe of health its answer.
+    @Test("Idle connections to the admin port cost no tunnel, and hide nothing") func adminCrowd() throws {
+      let upstream = try echo()
+      let pinfold = try open(upstream) {
+        $0.descriptors = "200"
+        $0.workers = 1
+      }
+      var idle: [Socket] = []
+      for _ in 0..<300 {
+        let socket = try #require(try Socket.connect(to: pinfold.admin))
+        socket.send(Array("GET /healthz HTTP/1.1\r\n".utf8))
+        idle.append(socket)
+      }
+      let client = try RawClient(to: pinfold.port)
+      #expect(try client.connect(Self.authority).statusLine.contains(" 200"))
+      #expect(try pinfold.metrics().sum("process_open_fds") < 150)
+      for socket in idle { socket.shutDown() }
+      #expect(try HTTP.get("/metrics", port: pinfold.admin)?.status == 200)
+    }
+
     /// Guards: most systems start a program with 1,024 descriptors and allow it many more.
     @Test("As many tunnels fit as the hard limit of descriptors allows") func hardLimit() throws {
       let upstream = try echo()
