@@ -38,10 +38,15 @@ struct CachedPinLookup {
         let cache = try SealedCache.existing(
           stateDirectory: configuration.stateDirectory, keyFile: configuration.cacheKeyFile)
       else { return nil }
-      for pattern in PinKeeper.patterns(for: host) {
-        guard let contents = try cache.read(.pins, pattern.text), let cached = CachedPins(contents),
-          !cached.bytes.isEmpty
-        else { continue }
+      var newest = Timestamp(seconds: .min)
+      for (place, cached) in try known(of: host, service, in: cache) {
+        // What is kept without a record says how new the one was that is gone.
+        newest = max(newest, cached.newest)
+        guard !cached.bytes.isEmpty else { continue }
+        guard cached.newest >= newest else {
+          steps.append("cached record for \(place.domain.text) not used: a newer one was accepted for this host")
+          continue
+        }
         do throws(PinRecordError) {
           let record = try service.record(cached.bytes, for: host, at: now, received: cached.received)
           steps.append(
@@ -49,7 +54,7 @@ struct CachedPinLookup {
               + "signed by \(record.keyID), usable until \(record.freshUntil.text)")
           return record
         } catch {
-          steps.append("cached record for \(pattern.text) not used: \(error.step): \(error.description)")
+          steps.append("cached record for \(place.domain.text) not used: \(error.step): \(error.description)")
         }
       }
     } catch let error as CryptoError {
@@ -60,5 +65,21 @@ struct CachedPinLookup {
       steps.append("the cache cannot be read")
     }
     return nil
+  }
+
+  /// What is kept that the service may have said of a host: the narrowest domain first, of each the newest first.
+  private func known(
+    of host: HostName, _ service: PinService, in cache: SealedCache
+  ) throws(CacheError) -> [(place: PinPlace, cached: CachedPins)] {
+    var known: [(place: PinPlace, cached: CachedPins)] = []
+    for pattern in PinKeeper.patterns(for: host) {
+      var ofPattern: [(place: PinPlace, cached: CachedPins)] = []
+      for place in PinKeeper.places(for: host, service) where place.domain == pattern {
+        guard let contents = try cache.read(.pins, place.name), let cached = CachedPins(contents) else { continue }
+        ofPattern.append((place, cached))
+      }
+      known += ofPattern.sorted { $0.cached.newest > $1.cached.newest }
+    }
+    return known
   }
 }

@@ -9,8 +9,8 @@ final class PinRecordStore: Sendable {
   private let cache: SealedCache?
   private let loop: EventLoop
   private let log: Logger
-  /// What waits to be written, the newest of each domain only.
-  private let waiting = Mutex<[HostPattern: CachedPins]>([:])
+  /// What waits to be written, the newest of each place only.
+  private let waiting = Mutex<[PinPlace: CachedPins]>([:])
 
   /// Without a cache nothing is read or written.
   init(cache: SealedCache?, loop: EventLoop, log: Logger) {
@@ -19,12 +19,12 @@ final class PinRecordStore: Sendable {
     self.log = log
   }
 
-  /// What is kept of a domain. A record that cannot be read is said, and is as good as none.
-  func read(_ domain: HostPattern) -> CachedPins? {
-    if let pending = waiting.withLock({ $0[domain] }) { return pending }
+  /// What is kept of a place. A record that cannot be read is said, and is as good as none.
+  func read(_ place: PinPlace) -> CachedPins? {
+    if let pending = waiting.withLock({ $0[place] }) { return pending }
     do throws(CacheError) {
-      guard let contents = try cache?.read(.pins, domain.text) else { return nil }
-      guard let cached = CachedPins(contents) else { throw .broken(path: domain.text) }
+      guard let contents = try cache?.read(.pins, place.name) else { return nil }
+      guard let cached = CachedPins(contents) else { throw .broken(path: place.domain.text) }
       return cached
     } catch {
       complain(error)
@@ -33,25 +33,25 @@ final class PinRecordStore: Sendable {
   }
 
   /// Keeps a record, soon.
-  func write(_ cached: CachedPins, _ domain: HostPattern) {
+  func write(_ cached: CachedPins, _ place: PinPlace) {
     guard let cache else { return }
     let isFirst = waiting.withLock { waiting in
-      defer { waiting[domain] = cached }
-      return waiting[domain] == nil
+      defer { waiting[place] = cached }
+      return waiting[place] == nil
     }
     guard isFirst else { return }
-    loop.execute { [self] in write(domain, cache) }
+    loop.execute { [self] in write(place, cache) }
   }
 
-  private func write(_ domain: HostPattern, _ cache: SealedCache) {
-    guard let cached = waiting.withLock({ $0.removeValue(forKey: domain) }) else { return }
-    do throws(CacheError) { try cache.write(.pins, domain.text, cached.contents) } catch { complain(error) }
+  private func write(_ place: PinPlace, _ cache: SealedCache) {
+    guard let cached = waiting.withLock({ $0.removeValue(forKey: place) }) else { return }
+    do throws(CacheError) { try cache.write(.pins, place.name, cached.contents) } catch { complain(error) }
   }
 
   /// Writes what still waits, on the calling thread.
   func flush() {
     guard let cache else { return }
-    for domain in waiting.withLock({ Array($0.keys) }) { write(domain, cache) }
+    for place in waiting.withLock({ Array($0.keys) }) { write(place, cache) }
   }
 
   private func complain(_ error: CacheError) {

@@ -13,7 +13,11 @@ extension PinSupply {
     if errand.isForTunnel, isFresh(errand) { return }
     let result = await PinFetcher(transport: client).fetch(
       errand.host, errand.service, now: { (rules.current.now, .now) },
-      objection: { record in state.withLock { $0.keeper.objection(to: record, for: errand.host, errand.service) } },
+      objection: { record in
+        // What was known when the host's turn came may have had to make room meanwhile.
+        load(errand)
+        return state.withLock { $0.keeper.objection(to: record, for: errand.host, errand.service) }
+      },
       note: { note($0, $1) })
     switch result {
     case .success(let held): store(errand, held)
@@ -27,22 +31,23 @@ extension PinSupply {
 
   /// Takes from the cache what memory does not have: records, or at least how new they were.
   func load(_ errand: Errand) {
-    for pattern in PinKeeper.patterns(for: errand.host) {
-      guard !state.withLock({ $0.keeper.knows(pattern) }), let cached = records.read(pattern) else { continue }
+    for place in PinKeeper.places(for: errand.host, errand.service) {
+      guard !state.withLock({ $0.keeper.knows(place) }), let cached = records.read(place) else { continue }
       let moment = moment
       let refusal = state.withLock {
-        $0.keeper.load(cached, pattern, for: errand.host, errand.service, at: moment, jitter: .random(in: 0..<1))
+        $0.keeper.load(cached, place, for: errand.host, errand.service, at: moment, jitter: .random(in: 0..<1))
       }
       // A mark without a record is no refusal.
       if let refusal, !cached.bytes.isEmpty {
         log.write(
           .info, "cached pins not used",
           [
-            .init("domain", .text(pattern.text)), .init("step", .text(refusal.step)),
+            .init("domain", .text(place.domain.text)), .init("step", .text(refusal.step)),
             .init("error", .text(refusal.description)),
           ])
       }
     }
+    state.withLock { $0.keeper.meet(errand.host, errand.service) }
   }
 
   private func store(_ errand: Errand, _ held: HeldPins) {
@@ -51,7 +56,7 @@ extension PinSupply {
       $0.keeper.store(held, for: errand.host, errand.service, at: moment, jitter: .random(in: 0..<1))
     }
     guard let stored else { return }
-    for (domain, cached) in stored.writes { records.write(cached, domain) }
+    for (place, cached) in stored.writes { records.write(cached, place) }
     let record = held.record
     let fields: [LogEvent.Field] = [
       .init("host", .text(errand.host.text)), .init("service", .text(errand.service.label)),

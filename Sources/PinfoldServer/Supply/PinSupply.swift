@@ -154,12 +154,7 @@ final class PinSupply: @unchecked Sendable {
     let room = roomForRefreshes
     guard room > 0 else { return }
     let services = rules.current.pinServices
-    for host in state.withLock({ $0.keeper.due(at: moment, atMost: room) }) {
-      if let service = services.service(for: host) {
-        arrive(Errand(host: host, service: service, isForTunnel: false))
-      } else {
-        state.withLock { $0.keeper.drop(host) }
-      }
-    }
+    let due = state.withLock { $0.keeper.due(at: moment, atMost: room, serviceOf: services.service) }
+    for (host, service) in due { arrive(Errand(host: host, service: service, isForTunnel: false)) }
   }
 }

@@ -1,32 +1,33 @@
 package import PinfoldModel
 
-/// What the sealed cache keeps of a pin record: the bytes as received, when they came, and how new the newest record of
-/// the domain was.
+/// What the sealed cache keeps of a pin record: the bytes as received, when they came, and how new the newest
+/// record of its place was.
 ///
-///     a byte 1 · received (8 bytes) · created (8 bytes) · the signer's id (8 ASCII digits) · the record's bytes
+///     a byte 2 · received (8 bytes) · created (8 bytes) · the record's bytes
 ///
 /// Times are seconds since 1970, most significant byte first. The record is verified again when it is read.
 package struct CachedPins: Hashable, Sendable {
-  private static let form: UInt8 = 1
-  private static let headCount = 25
+  private static let form: UInt8 = 2
+  private static let headCount = 17
 
   /// When the bytes arrived.
   package var received: Timestamp
-  /// How new the record is, by its own words.
-  package var mark: PinMark
+  /// When the newest record of this signer and domain was made, by its own words. Nothing older is accepted while that
+  /// key is trusted; when it is not any more, what it signed counts for nothing.
+  package var newest: Timestamp
   /// The record, as received.
   package var bytes: [UInt8]
 
   /// How new the newest record was, without the record.
-  init(mark: PinMark, at now: Timestamp) {
+  init(newest: Timestamp, at now: Timestamp) {
     received = now
-    self.mark = mark
+    self.newest = newest
     bytes = []
   }
 
-  init(_ held: HeldPins, mark: PinMark) {
+  init(_ held: HeldPins) {
     received = held.received
-    self.mark = mark
+    newest = held.record.created
     bytes = held.bytes
   }
 
@@ -38,28 +39,19 @@ package struct CachedPins: Hashable, Sendable {
       return Timestamp(seconds: Int64(bitPattern: bits))
     }
     received = time(1)
-    mark = PinMark(created: time(9), keyID: String(decoding: contents[17..<25], as: UTF8.self))
+    newest = time(9)
     bytes = Array(contents[Self.headCount...])
   }
 
   /// The contents of a cache record.
   package var contents: [UInt8] {
     var result = [Self.form]
-    for time in [received, mark.created] {
+    for time in [received, newest] {
       let bits = UInt64(bitPattern: time.seconds)
       for shift in stride(from: 56, through: 0, by: -8) as StrideThrough<UInt64.Stride> {
         result.append(UInt8(truncatingIfNeeded: bits >> UInt64(shift)))
       }
     }
-    result += Array((mark.keyID + "        ").utf8.prefix(8))
     return result + bytes
   }
-}
-
-/// How new the newest accepted record of a domain was, and whose signature said so. Nothing older is accepted while that
-/// key is trusted; when it is not any more, what it signed counts for nothing.
-package struct PinMark: Hashable, Sendable {
-  /// When that record was made, and the id of the key that signed it.
-  package var created: Timestamp
-  package var keyID: String
 }

@@ -7,7 +7,7 @@ package enum PinFetchFault: Error, Hashable, Sendable {
   case fetch(HTTPFetchError)
   /// It answered with something that is not believed.
   case record(PinRecordError)
-  /// A record older than one that was accepted before for the same domain.
+  /// A record older than one that was accepted before for the same host.
   case rollback(created: Timestamp, highest: Timestamp)
   /// Too many hosts are being asked for at the same time.
   case busy

@@ -17,20 +17,24 @@ extension PinKeeper {
   }
 
   /// The hosts whose records are near their end and in use, at most `count`; each is in flight from now on. Until an
-  /// answer is there the pins at hand are used; a try that fails is made again before they end.
-  package mutating func due(at moment: PinMoment, atMost count: Int) -> [HostName] {
-    var hosts: [HostName] = []
-    for (pattern, entry) in entries where entry.isUsed && entry.refreshAt <= moment.wall {
-      guard hosts.count < count, flights.admits(nil) else { break }
+  /// answer is there the pins at hand are used; a try that fails is made again before they end. `serviceOf`: the
+  /// service that speaks for a host now; what it would not use is left to its end.
+  package mutating func due(
+    at moment: PinMoment, atMost count: Int, serviceOf: (HostName) -> PinService?
+  ) -> [(host: HostName, service: PinService)] {
+    var due: [(host: HostName, service: PinService)] = []
+    for (place, entry) in entries where entry.isUsed && entry.refreshAt <= moment.wall {
+      guard due.count < count, flights.admits(nil) else { break }
       guard let held = entry.held, held.isFresh(at: moment.wall), !flights.contains(entry.lastHost) else { continue }
+      guard let service = serviceOf(entry.lastHost), service.keys.signers.contains(place.signer) else { continue }
       let left = held.record.freshUntil.seconds - moment.wall.seconds
-      entries[pattern]?.refreshAt = Timestamp(seconds: moment.wall.seconds + max(Self.retrySeconds, left / 8))
+      entries[place]?.refreshAt = Timestamp(seconds: moment.wall.seconds + max(Self.retrySeconds, left / 8))
       flights.take(entry.lastHost, for: nil)
-      hosts.append(entry.lastHost)
+      due.append((entry.lastHost, service))
     }
-    return hosts
+    return due
   }
 
-  /// A host that was due is of no service any more.
+  /// A host's turn is over, whatever came of it.
   package mutating func drop(_ host: HostName) { flights.giveBack(host) }
 }

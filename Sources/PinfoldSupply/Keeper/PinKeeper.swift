@@ -20,6 +20,9 @@ package struct PinKeeper: Sendable {
     package var records = 10_000
     /// Bytes of these records: 10,000 usual ones have 6 MB, 10,000 of the largest would have 655 MB.
     package var bytes = 32 << 20
+    /// Hosts of which is remembered that the cache was looked through, names that a wildcard serves among them. Whoever
+    /// wants a tunnel under way to lose its pins has to ask for half as many others within one handshake.
+    package var hosts = 65_536
     /// Hosts with a failure in memory.
     package var failures = 4096
     /// Hosts being fetched or waiting for their turn.
@@ -56,7 +59,8 @@ package struct PinKeeper: Sendable {
 
   struct Entry {
     var held: HeldPins?
-    var mark: PinMark
+    /// When the newest record of this place was made.
+    var newest: Timestamp
     /// Grows with each use of anything.
     var lastUsed: UInt64
     /// The host that was looked up last: a refresh asks for it.
@@ -67,7 +71,8 @@ package struct PinKeeper: Sendable {
   }
 
   let limits: Limits
-  var entries: [HostPattern: Entry] = [:]
+  var entries: [PinPlace: Entry] = [:]
+  var met: MetHosts
   var failures: [HostName: (failure: PinFetchFailure, until: UInt64)] = [:]
   var flights: FairPlaces<HostName>
   var mismatches: [HostName: UInt64] = [:]
@@ -78,6 +83,7 @@ package struct PinKeeper: Sendable {
   package init(limits: Limits = Limits()) {
     self.limits = limits
     flights = FairPlaces(limit: limits.flights)
+    met = MetHosts(limit: limits.hosts)
   }
 
   /// Records at hand, stale ones included.
@@ -86,26 +92,48 @@ package struct PinKeeper: Sendable {
   // MARK: Looking up
 
   /// The pins for a host of this service. `isUse`: for a tunnel, and not only to show them.
+  ///
+  /// The narrowest record speaks, unless a narrower one was newer that is gone by now: a neighbour may have brought an
+  /// old one of a wildcard. So nothing is said of a host before everything that the cache has of it is in memory.
   package mutating func look(
     _ host: HostName, _ service: PinService, at moment: PinMoment, isUse: Bool = true
   ) -> Finding {
     var stale: Timestamp?
-    for pattern in Self.patterns(for: host) {
-      guard let entry = entries[pattern], let held = entry.held else { continue }
-      guard let believed = believed(held, pattern, host, service, at: moment.wall) else { continue }
-      guard believed.isFresh(at: moment.wall) else {
-        stale = stale ?? believed.record.freshUntil
-        continue
+    var newest: Timestamp?
+    let patterns = Self.patterns(for: host)
+    let signers = met.signers(of: host, patterns)
+    for pattern in patterns {
+      for signer in service.keys.signers {
+        guard let known = entries[PinPlace(signer, pattern)]?.newest else { continue }
+        newest = max(newest ?? known, known)
       }
-      if isUse {
-        tick += 1
-        entries[pattern]?.lastUsed = tick
-        entries[pattern]?.lastHost = host
-        entries[pattern]?.isUsed = true
+      for place in service.keys.signers.map({ PinPlace($0, pattern) }) {
+        guard let held = entries[place]?.held, held.record.created >= newest ?? held.record.created,
+          signers.contains(place.signer),
+          let believed = believed(held, place, host, service, at: moment.wall)
+        else { continue }
+        guard believed.isFresh(at: moment.wall) else {
+          stale = stale ?? believed.record.freshUntil
+          continue
+        }
+        if isUse { use(place, for: host) }
+        return .fresh(believed)
       }
-      return .fresh(believed)
     }
     return stale.map { .stale($0) } ?? .unknown
+  }
+
+  private mutating func use(_ place: PinPlace, for host: HostName) {
+    tick += 1
+    entries[place]?.lastUsed = tick
+    entries[place]?.lastHost = host
+    entries[place]?.isUsed = true
+    met.keep(host)
+  }
+
+  /// Where what a service may have said of a host is kept, the narrowest domain first.
+  package static func places(for host: HostName, _ service: PinService) -> [PinPlace] {
+    patterns(for: host).flatMap { pattern in service.keys.signers.map { PinPlace($0, pattern) } }
   }
 
   /// The domains of records that can speak for a host, the narrowest first.
@@ -127,17 +155,17 @@ package struct PinKeeper: Sendable {
     return result
   }
 
-  /// What is held, if this service stands for it: a record that came under another trust (another configuration, another
-  /// service) has to verify under this one first.
+  /// What is held, if this service stands for it: a record that came under another trust (another configuration) has to
+  /// verify under this one first.
   private mutating func believed(
-    _ held: HeldPins, _ pattern: HostPattern, _ host: HostName, _ service: PinService, at now: Timestamp
+    _ held: HeldPins, _ place: PinPlace, _ host: HostName, _ service: PinService, at now: Timestamp
   ) -> HeldPins? {
     guard held.trust != service.trust else { return held }
     guard let record = try? service.record(held.bytes, for: host, at: now, received: held.received),
-      record.domain == pattern
+      PinPlace(record) == place
     else { return nil }
     let again = HeldPins(record, bytes: held.bytes, received: held.received, trust: service.trust)
-    entries[pattern]?.held = again
+    entries[place]?.held = again
     return again
   }
 

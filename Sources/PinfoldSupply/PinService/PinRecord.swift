@@ -34,6 +34,8 @@ package struct PinRecord: Hashable, Sendable {
   package let freshUntil: Timestamp
   /// The id of the trusted key that signed it: 8 hexadecimal digits.
   package let keyID: String
+  /// The trusted key that signed it.
+  package let signer: PinSigner
 
   /// Reads and verifies a record as it was received. What it is is told by its members: `jws`, `fingerprint`, or those
   /// of an `ed25519` record. Throws the first step that fails: shape, algorithm, signature, then what was signed.
@@ -75,6 +77,7 @@ package struct PinRecord: Hashable, Sendable {
     self.expires = expires
     self.freshUntil = freshUntil
     keyID = signer.id
+    self.signer = signer.signer
   }
 
   private static func domain(_ text: String, _ host: HostName) throws(PinRecordError) -> HostPattern {

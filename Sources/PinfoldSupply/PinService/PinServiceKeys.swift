@@ -9,11 +9,14 @@ package struct PinServiceKeys: Sendable {
   /// Each key once, in the order of the file.
   package let ed25519: [Ed25519PublicKey]
   package let es256: [ES256PublicKey]
+  /// What each of them is called where its records are kept.
+  package let signers: [PinSigner]
 
   /// Takes keys; those that are there twice count once.
   package init(ed25519: [Ed25519PublicKey] = [], es256: [ES256PublicKey] = []) {
     self.ed25519 = Self.distinct(ed25519)
     self.es256 = Self.distinct(es256)
+    signers = Self.distinct(self.ed25519.map { Key.ed25519($0).signer } + self.es256.map { Key.es256($0).signer })
   }
 
   /// Reads `pin_services[].trusted_keys`. Every mistake is a complaint at its place in `file`.
@@ -67,6 +70,14 @@ package struct PinServiceKeys: Sendable {
       switch self {
       case .ed25519(let key): String(key.keyID.prefix(8))
       case .es256(let key): Hex.encode(SHA256.digest(key.der).bytes.prefix(4))
+      }
+    }
+
+    /// What it is called where its records are kept.
+    package var signer: PinSigner {
+      switch self {
+      case .ed25519(let key): PinSigner(key: key.bytes)
+      case .es256(let key): PinSigner(key: key.der)
       }
     }
   }

@@ -142,6 +142,114 @@ extension Operation {
       #expect(try again.reasons() == ["pin_mismatch"])
     }
 
+    /// Guards: the narrower record is looked up first, so an old one of the host would win over the wildcard's.
+    @Test("A host's record that a wildcard's replaced is not taken back, by refresh or restart") func replaced() throws
+    {
+      let site = try Site()
+      let signer = try RecordSigner()
+      let old = try signer.record(site.certificates.ecdsa.pin, created: -100)
+      let new = try signer.record(site.certificates.other.pin, domain: "*.pinfold.test")
+      let service = try PinService { _ in .body(old) }
+      let settings = try Settings.supplied(service.section(signer), port: site.switchboard.port)
+      let workspace: Workspace
+      do {
+        let pinfold = try Pinfold(settings)
+        workspace = pinfold.workspace
+        #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
+        service.answer { _ in .body(new) }
+        site.switchboard.turn(to: site.new.port)
+        #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
+        pinfold.child.signal(SIGTERM)
+        try pinfold.child.wait()
+      }
+      // The attacker has the old key, and plays the old record for it.
+      service.answer { _ in .body(old) }
+      site.switchboard.turn(to: site.old.port)
+      let again = try Pinfold(settings, in: workspace)
+      #expect(try !Client.curl.fetch(proxy: again.port).succeeded)
+      #expect(try again.reasons() == ["pin_mismatch"])
+      #expect(again.log.contains { $0["step"] as? String == "rollback" })
+      site.switchboard.turn(to: site.new.port)
+      #expect(try Client.curl.fetch(proxy: again.port).succeeded)
+    }
+
+    /// Guards: after a restart memory is empty, and the wildcard's record is there as soon as any host asked.
+    @Test("An older wildcard's record, brought by a neighbour after a restart, does not speak for a host with its own")
+    func olderWildcard() throws {
+      let site = try Site()
+      let signer = try RecordSigner()
+      let old = try signer.record(site.certificates.ecdsa.pin, domain: "*.pinfold.test", created: -100)
+      let new = try signer.record(site.certificates.other.pin)
+      let service = try PinService { _ in .body(new) }
+      let settings = try Settings.supplied(service.section(signer), port: site.switchboard.port).with {
+        $0.resolve["www.pinfold.test:443"] = site.old.port
+      }
+      let workspace: Workspace
+      site.switchboard.turn(to: site.new.port)
+      do {
+        let pinfold = try Pinfold(settings)
+        workspace = pinfold.workspace
+        #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
+        pinfold.child.signal(SIGTERM)
+        try pinfold.child.wait()
+      }
+      service.answer { _ in .body(old) }
+      let again = try Pinfold(settings, in: workspace)
+      #expect(try Client.curl.fetch("https://www.pinfold.test/", proxy: again.port).succeeded)
+      site.switchboard.turn(to: site.old.port)
+      #expect(try !Client.curl.fetch(proxy: again.port).succeeded)
+      #expect(try again.reasons(2) == ["pin_match", "pin_mismatch"])
+    }
+
+    /// Guards: a wildcard's record is looked up as soon as the host's own is over.
+    @Test("An older wildcard's record does not speak for a host whose own is over, nor is it explained so")
+    func ownIsOver() throws {
+      let site = try Site()
+      let signer = try RecordSigner()
+      let wide = try signer.record(site.certificates.ecdsa.pin, domain: "*.pinfold.test", created: -100)
+      let own = try signer.record(site.certificates.ecdsa.pin, ttl: 3)
+      let service = try PinService { $0.hasPrefix("api.") ? .body(own) : .body(wide) }
+      let settings = try Settings.supplied(service.section(signer), port: site.old.port).with {
+        $0.resolve["www.pinfold.test:443"] = site.old.port
+      }
+      let pinfold = try Pinfold(settings)
+      #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
+      #expect(try Client.curl.fetch("https://www.pinfold.test/", proxy: pinfold.port).succeeded)
+      service.stop()
+      try Wait.untilTrue("the pins to end") { try !Client.curl.fetch(proxy: pinfold.port).succeeded }
+      #expect(try Client.curl.fetch("https://www.pinfold.test/", proxy: pinfold.port).succeeded)
+      let explained = try Pinfold.command("explain", "-c", pinfold.workspace.path("pinfold.json5"), "api.pinfold.test")
+      #expect(explained.output.contains("*.pinfold.test not used: a newer one was accepted"), "\(explained)")
+    }
+
+    /// Guards: a record names more hosts than its service speaks for.
+    @Test("One service's record for a wildcard takes neither pins nor memory from another service") func neighbours()
+      throws
+    {
+      let site = try Site()
+      let (signer, other) = (try RecordSigner(), try RecordSigner())
+      let wide = "*.pinfold.test"
+      let new = try signer.record(site.certificates.other.pin, domain: wide)
+      let old = try signer.record(site.certificates.ecdsa.pin, domain: wide, created: -100)
+      let foreign = try other.record(site.certificates.ecdsa.pin, domain: wide, created: -50)
+      let service = try PinService { _ in .body(new) }
+      let neighbour = try PinService { _ in .body(foreign) }
+      let settings = try Settings.supplied(
+        service.section(signer), neighbour.section(other, domains: "www.pinfold.test"), port: site.switchboard.port
+      ).with { $0.resolve["www.pinfold.test:443"] = site.old.port }
+      site.switchboard.turn(to: site.new.port)
+      let pinfold = try Pinfold(settings)
+      #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
+      service.answer { _ in .status(503) }
+      #expect(try Client.curl.fetch("https://www.pinfold.test/", proxy: pinfold.port).succeeded)
+      #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded, "its pins have an hour left")
+      service.answer { _ in .body(old) }
+      site.switchboard.turn(to: site.old.port)
+      #expect(try !Client.curl.fetch(proxy: pinfold.port).succeeded)
+      #expect(try pinfold.reasons(4) == ["pin_match", "pin_match", "pin_match", "pin_mismatch"])
+      #expect(pinfold.log.contains { $0["step"] as? String == "rollback" })
+    }
+
     @Test("While a service is down nothing fails until the end of the pins, a restart included") func outage() throws {
       let site = try Site()
       let signer = try RecordSigner()

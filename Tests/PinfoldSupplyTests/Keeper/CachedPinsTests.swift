@@ -11,25 +11,27 @@ import Testing
       try keeper.take(fixture.held(at: seconds), "api.example.com", fixture.service, fixture.moment(seconds)))
   }
 
-  private func pattern(_ text: String = "api.example.com") throws -> HostPattern { try HostPattern(text) }
+  private func place(_ fixture: KeeperFixture, _ domain: String = "api.example.com") throws -> PinPlace {
+    PinPlace(try fixture.held(domain).record)
+  }
 
   @Test("Contents come back as they were, and no prefix of the head does") func roundTrip() throws {
     let cached = try cached(KeeperFixture())
     #expect(CachedPins(cached.contents) == cached)
-    for count in 0..<25 { #expect(CachedPins(Array(cached.contents[..<count])) == nil) }
-    #expect(CachedPins([2] + cached.contents.dropFirst()) == nil)
+    for count in 0..<17 { #expect(CachedPins(Array(cached.contents[..<count])) == nil) }
+    #expect(CachedPins([1] + cached.contents.dropFirst()) == nil)
   }
 
   @Test("After a restart the pins are those of before, until the end they had then") func restart() throws {
     let fixture = try KeeperFixture(ttl: 1000)
     let cached = try cached(fixture)
     var keeper = PinKeeper()
-    #expect(!keeper.knows(try pattern()))
+    #expect(!keeper.knows(try place(fixture)))
     #expect(
       keeper.load(
-        cached, try pattern(), for: try KeeperFixture.host(), fixture.service, at: fixture.moment(400), jitter: 0)
+        cached, try place(fixture), for: try KeeperFixture.host(), fixture.service, at: fixture.moment(400), jitter: 0)
         == nil)
-    #expect(keeper.knows(try pattern()))
+    #expect(keeper.knows(try place(fixture)))
     #expect(try keeper.pin("api.example.com", fixture.service, fixture.moment(999)) == 0xab)
     #expect(try keeper.pin("api.example.com", fixture.service, fixture.moment(1000)) == nil)
   }
@@ -38,7 +40,7 @@ import Testing
     let fixture = try KeeperFixture(ttl: 1000, maxTTL: 500)
     var keeper = PinKeeper()
     _ = keeper.load(
-      try cached(fixture), try pattern(), for: try KeeperFixture.host(), fixture.service, at: fixture.moment(400),
+      try cached(fixture), try place(fixture), for: try KeeperFixture.host(), fixture.service, at: fixture.moment(400),
       jitter: 0)
     #expect(try keeper.pin("api.example.com", fixture.service, fixture.moment(499)) == 0xab)
     #expect(try keeper.pin("api.example.com", fixture.service, fixture.moment(500)) == nil)
@@ -48,7 +50,7 @@ import Testing
     let fixture = try KeeperFixture(ttl: 100)
     var keeper = PinKeeper()
     let refusal = keeper.load(
-      try cached(fixture, at: 50), try pattern(), for: try KeeperFixture.host(), fixture.service,
+      try cached(fixture, at: 50), try place(fixture), for: try KeeperFixture.host(), fixture.service,
       at: fixture.moment(200), jitter: 0)
     #expect(refusal?.step == "expired")
     #expect(try keeper.pin("api.example.com", fixture.service, fixture.moment(200)) == nil)
@@ -64,7 +66,7 @@ import Testing
     var keeper = PinKeeper()
     let other = try KeeperFixture.service([RecordMaker()])
     let refusal = keeper.load(
-      try cached(fixture), try pattern(), for: try KeeperFixture.host(), other, at: fixture.moment(), jitter: 0)
+      try cached(fixture), try place(fixture), for: try KeeperFixture.host(), other, at: fixture.moment(), jitter: 0)
     #expect(refusal == .signature)
     #expect(try keeper.pin("api.example.com", other, fixture.moment()) == nil)
   }
@@ -73,10 +75,22 @@ import Testing
     let fixture = try KeeperFixture()
     var keeper = PinKeeper()
     let refusal = keeper.load(
-      try cached(fixture), try pattern("*.example.com"), for: try KeeperFixture.host(), fixture.service,
+      try cached(fixture), try place(fixture, "*.example.com"), for: try KeeperFixture.host(), fixture.service,
       at: fixture.moment(), jitter: 0)
     #expect(refusal?.step == "domain")
     #expect(try keeper.pin("api.example.com", fixture.service, fixture.moment()) == nil)
+  }
+
+  @Test("A record in another key's place is refused, though both keys are trusted") func otherSigner() throws {
+    let fixture = try KeeperFixture()
+    let other = try KeeperFixture()
+    let both = try KeeperFixture.service([fixture.maker, other.maker])
+    var keeper = PinKeeper()
+    let refusal = keeper.load(
+      try cached(fixture), try place(other), for: try KeeperFixture.host(), both, at: fixture.moment(), jitter: 0)
+    #expect(refusal == .signature)
+    #expect(try keeper.pin("api.example.com", both, fixture.moment()) == nil)
+    #expect(try place(fixture).name != place(other).name)
   }
 
   @Test("What came later than the clock shows now is not kept longer for it") func clockSetBack() throws {
@@ -84,7 +98,8 @@ import Testing
     var keeper = PinKeeper()
     // Received at 250 (within the skew), loaded at 0: 100 s from now, not 350.
     _ = keeper.load(
-      try cached(fixture, at: 250), try pattern(), for: try KeeperFixture.host(), fixture.service, at: fixture.moment(),
+      try cached(fixture, at: 250), try place(fixture), for: try KeeperFixture.host(), fixture.service,
+      at: fixture.moment(),
       jitter: 0)
     #expect(try keeper.pin("api.example.com", fixture.service, fixture.moment(99)) == 0xab)
     #expect(try keeper.pin("api.example.com", fixture.service, fixture.moment(100)) == nil)
@@ -97,7 +112,8 @@ import Testing
     try keeper.take(fixture.held(pin: 2, at: 10), "api.example.com", fixture.service, fixture.moment(10))
     #expect(
       keeper.load(
-        old, try pattern(), for: try KeeperFixture.host(), fixture.service, at: fixture.moment(10), jitter: 0) == nil)
+        old, try place(fixture), for: try KeeperFixture.host(), fixture.service, at: fixture.moment(10), jitter: 0)
+        == nil)
     #expect(try keeper.pin("api.example.com", fixture.service, fixture.moment(10)) == 2)
   }
 }

@@ -67,12 +67,19 @@ struct KeeperFixture {
 }
 
 extension PinKeeper {
-  /// The byte that the pins at hand repeat; `nil` when none are fresh.
+  /// The byte that the pins at hand repeat, where the cache has no more of the host; `nil` when none are fresh.
   mutating func pin(_ host: String, _ service: PinService, _ moment: PinMoment, isUse: Bool = true) throws -> UInt8? {
-    guard case .fresh(let held) = look(try KeeperFixture.host(host), service, at: moment, isUse: isUse),
+    let host = try KeeperFixture.host(host)
+    meet(host, service)
+    guard case .fresh(let held) = look(host, service, at: moment, isUse: isUse),
       case .publicKey(let digest) = held.record.pins[0]
     else { return nil }
     return digest.bytes[0]
+  }
+
+  /// The hosts that are due, all of them of one service.
+  mutating func due(_ service: PinService, at moment: PinMoment, atMost count: Int = 9) -> [HostName] {
+    due(at: moment, atMost: count) { _ in service }.map(\.host)
   }
 
   /// Fetches as a tunnel would, and takes what came.

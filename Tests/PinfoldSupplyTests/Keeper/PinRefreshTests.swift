@@ -12,7 +12,7 @@ import Testing
     try keeper.take(fixture.held(), "api.example.com", fixture.service, fixture.moment(), jitter: jitter)
     if uses { _ = try keeper.pin("api.example.com", fixture.service, fixture.moment()) }
     return try (0..<1000).first {
-      keeper.due(at: fixture.moment($0), atMost: 9) == [try KeeperFixture.host()]
+      keeper.due(fixture.service, at: fixture.moment($0)) == [try KeeperFixture.host()]
     }
   }
 
@@ -28,7 +28,7 @@ import Testing
     var keeper = PinKeeper()
     try keeper.take(fixture.held(), "api.example.com", fixture.service, fixture.moment())
     _ = try keeper.pin("api.example.com", fixture.service, fixture.moment(1), isUse: false)
-    #expect(keeper.due(at: fixture.moment(950), atMost: 9).isEmpty)
+    #expect(keeper.due(fixture.service, at: fixture.moment(950)).isEmpty)
   }
 
   @Test("A host is asked for once at a time, and again after a failure") func retries() throws {
@@ -37,16 +37,17 @@ import Testing
     let host = try KeeperFixture.host()
     try keeper.take(fixture.held(), "api.example.com", fixture.service, fixture.moment())
     _ = try keeper.pin("api.example.com", fixture.service, fixture.moment())
-    #expect(keeper.due(at: fixture.moment(760), atMost: 9) == [host])
-    #expect(keeper.due(at: fixture.moment(990), atMost: 9).isEmpty, "it is in flight")
+    #expect(keeper.due(fixture.service, at: fixture.moment(760)) == [host])
+    #expect(keeper.due(fixture.service, at: fixture.moment(990)).isEmpty, "it is in flight")
     var tries = 1
     for second in 760..<1000 as Range<Int64> {
       keeper.fail(host, PinFetchFailure(.busy, at: ""), at: fixture.moment(second))
-      tries += keeper.due(at: fixture.moment(second), atMost: 9).count
+      tries += keeper.due(fixture.service, at: fixture.moment(second)).count
     }
     #expect((10...40).contains(tries), "\(tries)")
     keeper.fail(host, PinFetchFailure(.busy, at: ""), at: fixture.moment(1000))
-    #expect(keeper.due(at: fixture.moment(1000), atMost: 9).isEmpty, "what is over is fetched when it is asked for")
+    #expect(
+      keeper.due(fixture.service, at: fixture.moment(1000)).isEmpty, "what is over is fetched when it is asked for")
   }
 
   @Test("A success begins a new lifetime") func success() throws {
@@ -54,13 +55,24 @@ import Testing
     var keeper = PinKeeper()
     try keeper.take(fixture.held(), "api.example.com", fixture.service, fixture.moment())
     _ = try keeper.pin("api.example.com", fixture.service, fixture.moment())
-    #expect(keeper.due(at: fixture.moment(760), atMost: 9).count == 1)
+    #expect(keeper.due(fixture.service, at: fixture.moment(760)).count == 1)
     _ = keeper.store(
       try fixture.held(pin: 2, at: 760), for: try KeeperFixture.host(), fixture.service, at: fixture.moment(760),
       jitter: 0)
     _ = try keeper.pin("api.example.com", fixture.service, fixture.moment(761))
-    #expect(keeper.due(at: fixture.moment(1509), atMost: 9).isEmpty)
-    #expect(keeper.due(at: fixture.moment(1510), atMost: 9).count == 1)
+    #expect(keeper.due(fixture.service, at: fixture.moment(1509)).isEmpty)
+    #expect(keeper.due(fixture.service, at: fixture.moment(1510)).count == 1)
+  }
+
+  @Test("What the service of the host would not use is left to its end") func foreign() throws {
+    let fixture = try KeeperFixture(ttl: 1000)
+    let other = try KeeperFixture()
+    var keeper = PinKeeper()
+    try keeper.take(fixture.held(), "api.example.com", fixture.service, fixture.moment())
+    _ = try keeper.pin("api.example.com", fixture.service, fixture.moment())
+    #expect(keeper.due(other.service, at: fixture.moment(950)).isEmpty)
+    #expect(keeper.due(at: fixture.moment(950), atMost: 9) { _ in nil }.isEmpty)
+    #expect(keeper.due(fixture.service, at: fixture.moment(950)).count == 1)
   }
 
   @Test("No more hosts are due than may be fetched") func room() throws {
@@ -71,10 +83,10 @@ import Testing
       try keeper.take(fixture.held(host, for: host), host, fixture.service, fixture.moment())
       _ = try keeper.pin(host, fixture.service, fixture.moment())
     }
-    let first = Set(keeper.due(at: fixture.moment(900), atMost: 12))
-    let second = Set(keeper.due(at: fixture.moment(900), atMost: 12))
+    let first = Set(keeper.due(fixture.service, at: fixture.moment(900), atMost: 12))
+    let second = Set(keeper.due(fixture.service, at: fixture.moment(900), atMost: 12))
     #expect(first.count == 12 && second.count == 8 && first.isDisjoint(with: second))
-    #expect(keeper.due(at: fixture.moment(900), atMost: 12).isEmpty)
+    #expect(keeper.due(fixture.service, at: fixture.moment(900), atMost: 12).isEmpty)
   }
 
   @Test("A record of one second is not refreshed at once") func shortest() throws {
@@ -82,6 +94,6 @@ import Testing
     var keeper = PinKeeper()
     try keeper.take(fixture.held(), "api.example.com", fixture.service, fixture.moment())
     _ = try keeper.pin("api.example.com", fixture.service, fixture.moment())
-    #expect(keeper.due(at: fixture.moment(), atMost: 9).isEmpty)
+    #expect(keeper.due(fixture.service, at: fixture.moment()).isEmpty)
   }
 }
