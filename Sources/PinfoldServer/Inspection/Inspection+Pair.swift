@@ -71,17 +71,25 @@ extension Inspection {
   }
 
   /// Whether the probe is asked for a second hello too, as far as it can tell. Once the client has the request, the pair
-  /// cannot be drawn anew; `false` says that it has to be.
-  mutating func mayPassRetry(beside leg: ProbeLeg?) async throws(Refusal) -> Bool {
-    switch await leg?.standing(patience: patience) {
-    case .ready, nil: return true
-    case .silent:
+  /// cannot be drawn anew; `false` says that it has to be. Both connections are read until that is clear.
+  mutating func mayPassRetry(
+    _ reader: inout ServerFlightReader, beside leg: ProbeLeg?
+  ) async throws(Refusal) -> Bool {
+    guard let leg else { return true }
+    guard await leg.isServed(patience: patience) else {
       retryStalled = true
       return false
-    case .different:
-      throw Refusal(
-        .probeFailed, "probe: the upstream asked the two connections for different hellos", method: .probe)
     }
+    if case .twin = leg.handshake {
+      while !leg.hasRetried, !leg.isOver { try await readMore(&reader, beside: leg, until: deadline) }
+      // One that failed refuses the tunnel later, whatever the app's connection comes to.
+      if case .finished = leg.result {
+        throw Refusal(
+          .probeFailed, "probe: the upstream asked the two connections for different hellos", method: .probe)
+      }
+    }
+    leg.holdStill()
+    return true
   }
 
   /// Reads on until the probe is over. An attacker sees by the window how much lies unread (RFC 9293 §3.8.6), and the

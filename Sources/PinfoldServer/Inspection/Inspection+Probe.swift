@@ -62,7 +62,7 @@ extension Inspection {
       }
     } else if decision.tls13 == .keyLog {
       throw .keyLogSilent
-    } else if hellos.client.offersPSK, rules.configuration.tls.pskDeclined == .refuse {
+    } else if hellos.first.offersPSK || hellos.client.offersPSK, rules.configuration.tls.pskDeclined == .refuse {
       throw Refusal(
         .pskDeclined, "the upstream declined the pre-shared key and tls.psk_declined is refuse", method: .probe)
     }

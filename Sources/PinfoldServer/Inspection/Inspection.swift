@@ -240,7 +240,7 @@ struct Inspection {
       case .incomplete:
         event = try await receiveFlight(&reader)
       case .helloRetryRequest(let retry):
-        guard try await mayPassRetry(beside: leg) else { return nil }
+        guard try await mayPassRetry(&reader, beside: leg) else { return nil }
         hello = try await passRetry(retry, &reader, answering: hello)
         sentUp += try await sendSecondHello(hello, beside: leg)
         request = retry

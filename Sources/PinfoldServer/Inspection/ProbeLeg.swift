@@ -21,22 +21,12 @@ import PinfoldWire
     case failed(Reason, String)
   }
 
-  /// How far the upstream has come on this connection when the other one is asked for a second hello.
-  enum Standing {
-    /// It asks for a second hello here too, or the handshake needs none from the app.
-    case ready
-    /// It has not said a word.
-    case silent
-    /// It went through the whole handshake without one.
-    case different
-  }
-
   private let loop: EventLoop
   let handshake: ProbeHandshake
   private let deadline: Deadline
   /// The connection the probe goes over; the lot may exchange it for the app's before anything was sent.
   var socket: StreamSocket
-  /// How the handshake ended; `nil` while it goes on.
+  /// How the handshake ended; `nil` while it goes on. What follows on the connection may still spoil it.
   private(set) var result: Outcome?
   /// Whether the upstream asked for a second hello here.
   private(set) var hasRetried = false
@@ -52,11 +42,21 @@ import PinfoldWire
   var onProgress: (() -> Void)?
   private var farewell: [UInt8] = []
   private var listener: UnsafeContinuation<Void, Never>?
-  /// Waits for what to do with the second hello.
-  private var retry: UnsafeContinuation<ProbeHandshake.Step, Never>?
+  /// Waits for what to do with the second hello, without reading.
+  private var retry: UnsafeContinuation<Void, Never>?
+  /// Whether the second hello is waited for.
+  private var isAwaitingHello = false
+  /// What to do with it.
+  private var answer: ProbeHandshake.Step?
+  /// Whether nothing is read until the second hello is there.
+  private var isStill = false
+  /// Bytes of the upstream so far.
+  private var received = 0
+  /// Whether the connection was ended from this side.
+  private var hasLeft = false
   /// The second hello, made but not sent.
   private var prepared: ProbeHandshake.Step?
-  private var work: Task<Outcome, Never>?
+  private var work: Task<Void, Never>?
 
   init(
     _ handshake: ProbeHandshake, over socket: StreamSocket, loop: EventLoop, deadline: Deadline, leavesEarly: Bool
@@ -90,7 +90,7 @@ import PinfoldWire
   /// Makes the probe's second hello out of the app's, after a HelloRetryRequest on both connections.
   func prepare(_ hello: ClientHello) {
     loop.preconditionOnLoop()
-    guard unsafe retry != nil, prepared == nil else { return }
+    guard isAwaitingHello, answer == nil, prepared == nil else { return }
     prepared = handshake.secondHello(hello)
   }
 
@@ -108,7 +108,8 @@ import PinfoldWire
     giveUpRetry()
     guard let work else { return .failed(.internalError, "probe: not started") }
     guard await isServed(patience: patience) else { return .stalled }
-    return await work.value
+    await work.value
+    return result ?? .failed(.internalError, "probe: not over")
   }
 
   /// Whether the upstream serves this connection beside the app's: waits `patience` for its first word.
@@ -118,15 +119,11 @@ import PinfoldWire
     return heardAt != nil
   }
 
-  /// Waits until it is clear what the upstream wants here, when it wants a second hello on the app's connection:
-  /// `patience` for its first word, and the handshake's deadline for the rest.
-  func standing(patience: Duration) async -> Standing {
-    guard await isServed(patience: patience) else { return .silent }
-    guard case .twin = handshake else { return .ready }
-    await listen(for: deadline.duration(since: loop.now)) { self.hasRetried || self.isOver }
-    // One that failed refuses the tunnel later, whatever the app's connection comes to.
-    if case .finished = result { return .different }
-    return .ready
+  /// Reads no more until the second hello is there: the app's connection is not read either while the client makes its own.
+  func holdStill() {
+    loop.preconditionOnLoop()
+    isStill = true
+    if isAwaitingHello { socket.interrupt() }
   }
 
   /// Takes leave of the upstream and closes the connection; may be called again.
@@ -139,6 +136,7 @@ import PinfoldWire
   /// Ends the connection without a word, as the app's is ended when a pair is given up.
   func drop() {
     loop.preconditionOnLoop()
+    hasLeft = true
     farewell = []
     socket.abort()
     giveUpRetry()
@@ -147,15 +145,18 @@ import PinfoldWire
   /// No second hello will come any more: the app's handshake needs none, or is over.
   func giveUpRetry() {
     isWithoutHello = true
-    if unsafe retry != nil { goOn(with: handshake.secondHello(nil)) }
+    if isAwaitingHello, answer == nil { goOn(with: handshake.secondHello(nil)) }
   }
 
   private func goOn(with step: ProbeHandshake.Step) {
-    unsafe retry?.resume(returning: step)
+    answer = step
+    socket.interrupt()
+    unsafe retry?.resume()
     unsafe retry = nil
   }
 
   private func leave() {
+    hasLeft = true
     _ = try? socket.trySend(farewell.span)
     farewell = []
     socket.close()
@@ -189,13 +190,34 @@ import PinfoldWire
 
   // MARK: The handshake
 
-  private func run(_ first: ProbeHandshake.Step) async -> Outcome {
-    let outcome = await shakeHands(first)
-    result = outcome
+  private func run(_ first: ProbeHandshake.Step) async {
+    result = await shakeHands(first)
     heardAt = heardAt ?? loop.now
     wakeListener()
-    if leavesEarly { leave() }
-    return outcome
+    if leavesEarly { leave() } else { Task(executorPreference: loop) { await self.readOn() } }
+  }
+
+  /// Reads what comes behind the handshake, as the app's connection is read, and minds the same things: an attacker sees by
+  /// the window what lies unread (RFC 9293 §3.8.6), and by what Pinfold does next whether an end went unnoticed.
+  private func readOn() async {
+    do {
+      while !hasLeft {
+        let bytes = try await socket.receive(max: Inspection.readSize, deadline: deadline)
+        received += bytes.count
+        guard !bytes.isEmpty else { return spoil("connection closed before the verdict") }
+        guard received <= WireLimits.heldFlight else { return spoil("more bytes than may be held") }
+      }
+    } catch {
+      if error != .timedOut { spoil(error.text) }
+    }
+  }
+
+  /// What was found counts no more.
+  private func spoil(_ detail: String) {
+    guard !hasLeft else { return }
+    if case .failed = result { return }
+    result = .failed(.probeFailed, "probe: \(detail)")
+    wakeListener()
   }
 
   private func shakeHands(_ first: ProbeHandshake.Step) async -> Outcome {
@@ -216,9 +238,10 @@ import PinfoldWire
           try await socket.send(bytes, deadline: deadline)
           next = .needMore
         case .retry:
-          next = await stepBehindRetry()
+          next = try await stepBehindRetry()
         case .needMore:
           let bytes = try await socket.receive(max: Inspection.readSize, deadline: deadline)
+          received += bytes.count
           if heardAt == nil {
             heardAt = loop.now
             wakeListener()
@@ -231,11 +254,34 @@ import PinfoldWire
     }
   }
 
-  private func stepBehindRetry() async -> ProbeHandshake.Step {
+  /// Reads on until it is clear what becomes of the second hello, unless the leg was told to hold still.
+  private func stepBehindRetry() async throws(IOError) -> ProbeHandshake.Step {
     hasRetried = true
+    guard !isWithoutHello else {
+      wakeListener()
+      return handshake.secondHello(nil)
+    }
+    isAwaitingHello = true
+    defer { isAwaitingHello = false }
     wakeListener()
-    guard !isWithoutHello else { return handshake.secondHello(nil) }
-    return unsafe await withUnsafeContinuation { continuation in unsafe retry = continuation }
+    while answer == nil {
+      if isStill {
+        unsafe await withUnsafeContinuation { continuation in unsafe retry = continuation }
+        continue
+      }
+      let bytes: [UInt8]
+      do {
+        bytes = try await socket.receive(max: Inspection.readSize, deadline: deadline)
+      } catch {
+        guard error == .timedOut, loop.now < deadline else { throw error }
+        continue
+      }
+      received += bytes.count
+      let step = handshake.receive(bytes)
+      if case .needMore = step { continue }
+      return step
+    }
+    return answer ?? .needMore
   }
 
   private static func reason(_ error: IOError) -> Reason {

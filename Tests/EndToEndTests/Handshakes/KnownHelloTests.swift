@@ -75,6 +75,28 @@ extension Handshakes {
       #expect(!path.isRead)
     }
 
+    /// What ends the app's connection for Pinfold has to end the probe's as well, whether its handshake is over or not.
+    @Test(
+      "He answers one connection, ends it, and looks whether a pair is drawn anew",
+      arguments: [StagedPath.Fate.flightAndEnd, .retryAndEnd])
+    func endsOne(answer: StagedPath.Fate) throws {
+      let path = try StagedPath(versions: "TLSv1.3") { $0.number.isMultiple(of: 2) ? .silent : answer }
+      for _ in 0..<6 { #expect(try !Client.curl.fetch(proxy: path.pinfold.port).succeeded) }
+      #expect(path.connections == 12)
+      let reasons = Set(try path.pinfold.reasons(6))
+      #expect(reasons.isSubset(of: ["probe_failed", "upstream_unreachable"]), "\(reasons)")
+    }
+
+    @Test("He sends more behind a whole flight, and looks by the window whether anybody reads it") func weighs() throws
+    {
+      let path = try StagedPath(versions: "TLSv1.3") { $0.number.isMultiple(of: 2) ? .silent : .flood }
+      for _ in 0..<6 {
+        #expect(try !Client.curl.fetch(proxy: path.pinfold.port, options: ["--max-time", "2"]).succeeded)
+      }
+      // A busy machine reads late now and then; what is left to lie does so on half of a tunnel's first four pairs.
+      #expect(path.floods >= 6 && path.unread * 5 <= path.floods, "\(path.unread) of \(path.floods) unread")
+    }
+
     @Test(
       "He has pairs given up until a lone probe finds a key's owner who speaks TLS 1.2, and answers the app in TLS 1.3")
     func retriesAlone() throws {

@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 import Testing
 
@@ -12,6 +13,12 @@ struct StagedPath {
     case resumed
     /// A second hello is asked for, and nothing more is said.
     case retry
+    /// The same, and the connection ends.
+    case retryAndEnd
+    /// The genuine server's whole flight comes, and the connection ends.
+    case flightAndEnd
+    /// The genuine server's flight comes, then 100,000 bytes more, and what of them lies unread is written down.
+    case flood
   }
 
   /// One connection, by the order in which they are dialled, from 1, and the random of its hello.
@@ -24,6 +31,8 @@ struct StagedPath {
 
   private final class Count: Sendable {
     let value = Atomic<Int>(0)
+    let floods = Atomic<Int>(0)
+    let unread = Atomic<Int>(0)
   }
 
   let genuine: Servers.Running
@@ -31,6 +40,7 @@ struct StagedPath {
   private let evil: Servers.Running
   private let evilLog: Workspace
   private let path: FakeUpstream
+  private let count: Count
 
   /// - Parameter versions: those of the genuine server.
   init(
@@ -43,6 +53,7 @@ struct StagedPath {
       certificates.other, protocols: "TLSv1.3", options: "access_log \(evilLog.path("requests"));")
     let (honest, own) = (genuine.port, evil.port)
     let count = Count()
+    self.count = count
     path = try FakeUpstream { near in
       let number = count.value.add(1, ordering: .relaxed).newValue
       let hello = near.readRecord()
@@ -56,6 +67,24 @@ struct StagedPath {
       case .retry:
         near.socket.send(Self.retry(answering: hello))
         near.readToEnd()
+      case .retryAndEnd:
+        near.socket.send(Self.retry(answering: hello))
+        near.socket.endSending()
+        near.readToEnd()
+      case .flightAndEnd:
+        Self.passFlight(near, hello, honest)
+        near.socket.endSending()
+        near.readToEnd()
+      case .flood:
+        Self.passFlight(near, hello, honest)
+        for _ in 0..<6 { near.socket.send([23, 3, 3, 0x40, 0] + [UInt8](repeating: 7, count: 16_384)) }
+        count.floods.add(1, ordering: .relaxed)
+        // Not as long as a pair lasts at least.
+        let isRead: Void? = try? Wait.untilTrue("being read", seconds: 0.15) {
+          Interceptor.bytesUnread(behind: near.socket.localPort, from: near.socket.remotePort) == 0
+        }
+        if isRead == nil { count.unread.add(1, ordering: .relaxed) }
+        near.readToEnd()
       case .genuine: Self.join(near, hello, honest)
       case .evil: Self.join(near, hello, own)
       }
@@ -68,6 +97,19 @@ struct StagedPath {
 
   /// Connections dialled so far.
   var connections: Int { path.connectionCount }
+
+  /// Connections that were flooded.
+  var floods: Int { count.floods.load(ordering: .relaxed) }
+
+  /// Those of them on which bytes lay unread.
+  var unread: Int { count.unread.load(ordering: .relaxed) }
+
+  /// Passes on what the server says to this hello, and then no more.
+  private static func passFlight(_ near: FakeUpstream.Connection, _ hello: [UInt8], _ port: UInt16) {
+    guard let far = try? Socket.connect(to: port), far.send(hello) else { return }
+    far.setTimeout(seconds: 0.04)
+    while case .bytes(let bytes) = far.receive() { near.socket.send(bytes) }
+  }
 
   private static func join(_ near: FakeUpstream.Connection, _ hello: [UInt8], _ port: UInt16) {
     guard let far = try? Socket.connect(to: port) else { return }

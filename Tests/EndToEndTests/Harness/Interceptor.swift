@@ -161,14 +161,15 @@ final class Interceptor: Sendable {
     Tap.join(near, far, Tap.Connection())
   }
 
-  /// What the other sides of connections to this port have not read: rx_queue of proc_net(5).
-  private static func bytesUnread(behind port: UInt16) -> Int {
+  /// What the other sides of connections to this port, or the one of them at `other`, have not read: rx_queue of proc_net(5).
+  static func bytesUnread(behind port: UInt16, from other: UInt16? = nil) -> Int {
     // To its end: `String(contentsOfFile:)` reads but the first part of a file whose size the system does not know.
     let data = (try? FileHandle(forReadingAtPath: "/proc/net/tcp")?.readToEnd()) ?? Data()
     let table = String(decoding: data, as: UTF8.self)
     return table.split(separator: "\n").dropFirst().reduce(0) { sum, line in
       let fields = line.split(separator: " ")
       guard fields.count > 4, fields[2].hasSuffix(":" + String(format: "%04X", Int(port))),
+        other.map({ fields[1].hasSuffix(":" + String(format: "%04X", Int($0))) }) ?? true,
         let queue = fields[4].split(separator: ":").last
       else { return sum }
       return sum + (Int(queue, radix: 16) ?? 0)

@@ -93,10 +93,17 @@ final class Socket: Sendable {
   }
 
   /// The port on this side; 0 when the system does not say.
-  var localPort: UInt16 {
+  var localPort: UInt16 { unsafe port { unsafe getsockname(descriptor, $0, $1) } }
+
+  /// The port on the other side; 0 when the system does not say.
+  var remotePort: UInt16 { unsafe port { unsafe getpeername(descriptor, $0, $1) } }
+
+  private func port(
+    _ ask: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
+  ) -> UInt16 {
     var (address, length) = (sockaddr_in(), Self.addressLength)
     let result = unsafe withUnsafeMutablePointer(to: &address) { pointer in
-      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe getsockname(descriptor, $0, &length) }
+      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe ask($0, &length) }
     }
     return result == 0 ? UInt16(bigEndian: address.sin_port) : 0
   }
