@@ -246,6 +246,10 @@ import PinfoldWire
             heardAt = loop.now
             wakeListener()
           }
+          // Counted from the first byte, as on the app's connection.
+          guard received <= WireLimits.heldFlight else {
+            return .failed(.probeFailed, "probe: more bytes than may be held")
+          }
           next = handshake.receive(bytes)
         }
       }
