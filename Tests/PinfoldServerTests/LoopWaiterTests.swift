@@ -22,16 +22,9 @@ import Testing
     var expected: Int? { self == .value || self == .valueBefore ? 7 : nil }
   }
 
-  private static func onLoop(_ body: @escaping @Sendable (EventLoop) async throws -> Void) async throws {
-    let loop = try EventLoop()
-    let thread = try LoopThread(name: "test", loop: loop)
-    defer { thread.stop() }
-    try await Task(executorPreference: loop) { try await body(loop) }.value
-  }
-
   /// Would catch a tunnel that keeps its place for as long as somebody else takes, though its client is gone.
   @Test(arguments: End.allCases) func `a wait ends at once by what comes first`(_ end: End) async throws {
-    try await Self.onLoop { loop in
+    try await onLoop { loop in
       let (far, near) = try await SocketPair.make(loop)
       let waiter = LoopWaiter<Int>(loop: loop)
       let act: () -> Void = {
@@ -67,7 +60,7 @@ import Testing
   }
 
   @Test func `bytes of a client that stays end no wait, and are read afterwards`() async throws {
-    try await Self.onLoop { loop in
+    try await onLoop { loop in
       let (far, near) = try await SocketPair.make(loop)
       let waiter = LoopWaiter<Int>(loop: loop)
       try await far.send([1], deadline: loop.deadline(after: .seconds(5)))

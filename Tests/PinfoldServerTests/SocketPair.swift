@@ -18,3 +18,11 @@ enum SocketPair {
     return (far, try #require(box.socket))
   }
 }
+
+/// Runs `body` on a loop of its own.
+func onLoop(_ body: @escaping @Sendable (EventLoop) async throws -> Void) async throws {
+  let loop = try EventLoop()
+  let thread = try LoopThread(name: "test", loop: loop)
+  defer { thread.stop() }
+  try await Task(executorPreference: loop) { try await body(loop) }.value
+}

@@ -109,10 +109,7 @@ private final class House: @unchecked Sendable {  // Touched on its loop's threa
 /// Would catch a byte that is lost, doubled or out of order where the watch hands over, and an end that is not passed on.
 @Suite struct WatchedRelayTests {
   private func inHouse(_ body: @escaping @Sendable (House) async throws -> Void) async throws {
-    let loop = try EventLoop()
-    let thread = try LoopThread(name: "test-loop", loop: loop)
-    defer { thread.stop() }
-    try await Task(executorPreference: loop) { try await body(try await House(loop)) }.value
+    try await onLoop { loop in try await body(try await House(loop)) }
   }
 
   @Test("A handshake and its data pass whole, and the session is learnt when the data comes") func whole() async throws

@@ -10,7 +10,8 @@ extension Inspection {
   private static let changeCipherSpec: [UInt8] = [20, 3, 3, 0, 1, 1]
 
   /// Sends the app's hello, and the probe's on its own connection: which of them goes first is drawn, and so is the time
-  /// between them.
+  /// between them. Neither connection is read before both are out: an attacker sees by the window what lies unread
+  /// (RFC 9293 §3.8.6), and the one that goes first would be told by it.
   @inline(__always)
   mutating func sendHello(_ bytes: [UInt8], beside leg: ProbeLeg?) async throws(Refusal) {
     guard let leg else {
@@ -22,6 +23,7 @@ extension Inspection {
     if isProbeFirst { leg.sendHello() } else { try await sendUp(bytes) }
     await worker.loop.pause(for: .nanoseconds(Int.random(in: 0..<Self.longestPause)))
     if isProbeFirst { try await sendUp(bytes) } else { leg.sendHello() }
+    leg.goOn()
     sentHello = worker.loop.now
   }
 

@@ -56,6 +56,8 @@ import PinfoldWire
   private var hasLeft = false
   /// The second hello, made but not sent.
   private var prepared: ProbeHandshake.Step?
+  /// What comes behind the hello that was sent.
+  private var behindHello: ProbeHandshake.Step?
   private var work: Task<Void, Never>?
 
   init(
@@ -74,23 +76,35 @@ import PinfoldWire
   /// The label of metrics and lines.
   var kind: ProbeKind { handshake.kind }
 
-  /// Sends the probe's ClientHello, the first or the one that was prepared, and goes on by itself from there. Without
-  /// one to send nothing happens.
+  /// Sends the probe's ClientHello, the first or the one that was prepared. Nothing is read behind it before `goOn`.
+  /// Without one to send nothing happens.
   func sendHello() {
     loop.preconditionOnLoop()
+    guard behindHello == nil else { return }
     if work == nil {
-      let next = sendNow(handshake.start())
+      behindHello = sendNow(handshake.start())
+    } else if let step = prepared, awaitsAnswer {
+      behindHello = sendNow(step)
+    }
+    prepared = nil
+  }
+
+  /// Goes on by itself behind the hello that was sent.
+  func goOn() {
+    loop.preconditionOnLoop()
+    guard let next = behindHello else { return }
+    behindHello = nil
+    if work == nil {
       work = Task(executorPreference: loop) { await self.run(next) }
-    } else if let step = prepared {
-      prepared = nil
-      goOn(with: sendNow(step))
+    } else if awaitsAnswer {
+      answer(with: next)
     }
   }
 
   /// Makes the probe's second hello out of the app's, after a HelloRetryRequest on both connections.
   func prepare(_ hello: ClientHello) {
     loop.preconditionOnLoop()
-    guard isAwaitingHello, answer == nil, prepared == nil else { return }
+    guard awaitsAnswer, prepared == nil else { return }
     prepared = handshake.secondHello(hello)
   }
 
@@ -104,7 +118,10 @@ import PinfoldWire
   /// that both connections of a pair can end alike.
   func outcome(patience: Duration) async -> Outcome {
     loop.preconditionOnLoop()
-    if work == nil { sendHello() }
+    if work == nil {
+      sendHello()
+      goOn()
+    }
     giveUpRetry()
     guard let work else { return .failed(.internalError, "probe: not started") }
     guard await isServed(patience: patience) else { return .stalled }
@@ -145,10 +162,13 @@ import PinfoldWire
   /// No second hello will come any more: the app's handshake needs none, or is over.
   func giveUpRetry() {
     isWithoutHello = true
-    if isAwaitingHello, answer == nil { goOn(with: handshake.secondHello(nil)) }
+    if awaitsAnswer { answer(with: handshake.secondHello(nil)) }
   }
 
-  private func goOn(with step: ProbeHandshake.Step) {
+  /// Whether it is still open what becomes of the second hello.
+  private var awaitsAnswer: Bool { isAwaitingHello && answer == nil }
+
+  private func answer(with step: ProbeHandshake.Step) {
     answer = step
     socket.interrupt()
     unsafe retry?.resume()
@@ -202,8 +222,7 @@ import PinfoldWire
   private func readOn() async {
     do {
       while !hasLeft {
-        let bytes = try await socket.receive(max: Inspection.readSize, deadline: deadline)
-        received += bytes.count
+        guard let bytes = try await receive() else { continue }
         guard !bytes.isEmpty else { return spoil("connection closed before the verdict") }
         guard received <= WireLimits.heldFlight else { return spoil("more bytes than may be held") }
       }
@@ -240,8 +259,7 @@ import PinfoldWire
         case .retry:
           next = try await stepBehindRetry()
         case .needMore:
-          let bytes = try await socket.receive(max: Inspection.readSize, deadline: deadline)
-          received += bytes.count
+          guard let bytes = try await receive() else { continue }
           if heardAt == nil {
             heardAt = loop.now
             wakeListener()
@@ -273,19 +291,27 @@ import PinfoldWire
         unsafe await withUnsafeContinuation { continuation in unsafe retry = continuation }
         continue
       }
-      let bytes: [UInt8]
-      do {
-        bytes = try await socket.receive(max: Inspection.readSize, deadline: deadline)
-      } catch {
-        guard error == .timedOut, loop.now < deadline else { throw error }
-        continue
+      guard let bytes = try await receive() else { continue }
+      guard received <= WireLimits.heldFlight else {
+        return .failed(.probeFailed, "more bytes than may be held", farewell: [])
       }
-      received += bytes.count
       let step = handshake.receive(bytes)
       if case .needMore = step { continue }
       return step
     }
     return answer ?? .needMore
+  }
+
+  /// The upstream's next bytes, counted; `nil` when the wait for them was interrupted.
+  private func receive() async throws(IOError) -> [UInt8]? {
+    do {
+      let bytes = try await socket.receive(max: Inspection.readSize, deadline: deadline)
+      received += bytes.count
+      return bytes
+    } catch {
+      guard error == .timedOut, loop.now < deadline else { throw error }
+      return nil
+    }
   }
 
   private static func reason(_ error: IOError) -> Reason {

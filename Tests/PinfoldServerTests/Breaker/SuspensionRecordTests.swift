@@ -142,10 +142,12 @@ import Testing
     #expect(keeper.load(version: 7).isEmpty)
     keep(keeper, [try Self.trip(.user("alice"))], on: disk)
     #expect(place.files.count == 1)
-    let bytes = Array(try Data(contentsOf: URL(filePath: place.files[0])))
-    for word in ["example", "alice", "443"] {
+    let file = URL(filePath: place.files[0])
+    let bytes = Array(try Data(contentsOf: file))
+    // No word of digits: one turns up by chance, in a digest or between sealed bytes.
+    for word in ["example", "alice"] {
       #expect(bytes.firstRange(of: Array(word.utf8)) == nil)
-      #expect(!place.files[0].contains(word))
+      #expect(!file.lastPathComponent.contains(word))
     }
     #expect(keeper.load(version: 7).map(\.client) == [.user("alice")])
     #expect(keeper.load(version: 8).isEmpty)
