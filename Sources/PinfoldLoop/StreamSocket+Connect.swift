@@ -1,5 +1,5 @@
 internal import CLinux
-internal import PinfoldModel
+package import PinfoldModel
 
 extension StreamSocket {
   /// Connects to one address (connect(2) without waiting, then an edge and SO_ERROR).
@@ -57,5 +57,13 @@ extension StreamSocket {
   var connectError: IOError? {
     let error = pinfold_socket_error(descriptor)
     return error == 0 ? nil : IOError(-Int(error))
+  }
+
+  /// The peer's address where it is one of this machine's own, `nil` where the connection leads elsewhere: what dials
+  /// an address of its own comes from the same one (RFC 6724 §5 rule 1; for IPv4 Linux's local routes name it), unless
+  /// that is a loopback address.
+  package var ownPeer: IPAddress? {
+    guard let peer = peerAddress?.address, localAddress?.address.unmapped == peer.unmapped else { return nil }
+    return peer
   }
 }

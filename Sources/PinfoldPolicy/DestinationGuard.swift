@@ -23,17 +23,18 @@ package struct DestinationGuard: Sendable {
   }
 
   /// `pinned` is `Decision.isPinned`. `ownListeners` are the addresses this process listens on, with wildcards
-  /// written as they were bound; `ownAddresses` are the machine's own addresses, on which a wildcard listener answers.
+  /// written as they were bound. `isOwnAddress` says that the address is one of this machine's, on which a wildcard
+  /// listener answers; what is not known before the connection stands is asked again then.
   ///
   /// Own listeners and `deny` are refused for every host; then addresses that are not public for unpinned ones,
   /// unless `allow` has them.
   package func verdict(
     _ address: IPAddress, port: UInt16, pinned: Bool, ownListeners: [SocketAddress] = [],
-    ownAddresses: Set<IPAddress> = []
+    isOwnAddress: Bool = false
   ) -> Verdict {
     let plain = address.unmapped
     let kind = AddressClass(plain)
-    if ownListeners.contains(where: { Self.reaches($0, plain, kind, port, ownAddresses) }) {
+    if ownListeners.contains(where: { Self.reaches($0, plain, kind, port, isOwnAddress) }) {
       return .denied("\(plain.text):\(port) is Pinfold itself")
     }
     let inner = plain.translated
@@ -58,7 +59,7 @@ package struct DestinationGuard: Sendable {
   /// Whether dialling the address would end at the listener.
   private static func reaches(
     _ listener: SocketAddress, _ address: IPAddress, _ kind: AddressClass, _ port: UInt16,
-    _ ownAddresses: Set<IPAddress>
+    _ isOwnAddress: Bool
   ) -> Bool {
     guard listener.port == port else { return false }
     let bound = listener.address.unmapped
@@ -66,7 +67,7 @@ package struct DestinationGuard: Sendable {
     switch (AddressClass(bound), kind) {
     // A wildcard listener answers on every address of the machine.
     case (.unspecified, .loopback), (.unspecified, .unspecified): return true
-    case (.unspecified, _): return ownAddresses.contains(address)
+    case (.unspecified, _): return isOwnAddress
     // Dialling the wildcard address reaches the loopback of the same family, which may be this listener.
     case (.loopback, .unspecified): return true
     default: return false

@@ -27,6 +27,17 @@ import Testing
     }
   }
 
+  @Test func `a connection tells whether it leads to an address of this machine`() async throws {
+    try await onLoop { loop in
+      let (client, _) = try await Acceptor(loop).pair(loop)
+      #expect(client.ownPeer == .v4(0x7f00_0001))
+      // Loopback has one source for all its addresses: the two sides differ, as with a peer elsewhere.
+      let acceptor = try Acceptor(loop, .tcp(SocketAddress(.v4(0x7f00_0002), port: 0)))
+      let (other, _) = try await acceptor.pair(loop)
+      #expect(other.ownPeer == nil)
+    }
+  }
+
   @Test func `IPv6 works as IPv4 does`() async throws {
     try await onLoop { loop in
       let acceptor = try Acceptor(

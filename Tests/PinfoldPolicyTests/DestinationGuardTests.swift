@@ -110,7 +110,7 @@ import Testing
     for pinned in [true, false] {
       let verdict = guarding.verdict(
         try address(dialled), port: port, pinned: pinned, ownListeners: [try listener(listening)],
-        ownAddresses: [try address("10.0.0.5")])
+        isOwnAddress: dialled == "10.0.0.5")
       #expect(verdict.isAllowed != isRefused)
     }
   }

@@ -33,7 +33,8 @@ extension Tunnel {
   }
 
   /// Resolves and dials the upstream. Every resolved address passes the destination guard before it is dialled, so that
-  /// no answer of a resolver leads where the host itself may not.
+  /// no answer of a resolver leads where the host itself may not; one that turns out to be this machine's own passes it
+  /// again. The connection tells, and not a list of interfaces: addresses come and go, and a sandbox may hide them.
   @inline(__always)
   func dial(_ decision: Decision, _ rules: Rules) async throws(TunnelFailure) -> StreamSocket {
     let deadline = worker.loop.deadline(after: .seconds(rules.configuration.limits.connectSeconds))
@@ -41,8 +42,9 @@ extension Tunnel {
     let addresses: [IPAddress]
     if let fixed { addresses = [fixed.address] } else { addresses = try await resolve(decision.authority, deadline) }
     let port = fixed?.port ?? decision.authority.port
+    let upstream: StreamSocket
     do {
-      return try await Dialer.connect(
+      upstream = try await Dialer.connect(
         to: addresses, port: port, loop: worker.loop, deadline: deadline, watching: client,
         permits: { isAllowed($0, port, decision, rules) })
     } catch {
@@ -55,6 +57,11 @@ extension Tunnel {
       case .failed: throw .unreachable
       }
     }
+    if let own = upstream.ownPeer, !isAllowed(own, port, decision, rules, isOwnAddress: true) {
+      upstream.close()
+      throw .policy(.destinationDenied)
+    }
+    return upstream
   }
 
   @inline(__always)
@@ -70,10 +77,12 @@ extension Tunnel {
     }
   }
 
-  private func isAllowed(_ address: IPAddress, _ port: UInt16, _ decision: Decision, _ rules: Rules) -> Bool {
+  private func isAllowed(
+    _ address: IPAddress, _ port: UInt16, _ decision: Decision, _ rules: Rules, isOwnAddress: Bool = false
+  ) -> Bool {
     rules.destinations.verdict(
       address, port: port, pinned: decision.isPinned, ownListeners: worker.services.ownListeners.all,
-      ownAddresses: worker.services.ownAddresses
+      isOwnAddress: isOwnAddress
     ).isAllowed
   }
 }

@@ -30,9 +30,8 @@ final class Services: Sendable {
   let trust: TrustDesk
   /// Drawn once per process; part of every request id.
   let processTag = UInt32.random(in: 0..<(1 << 20))
-  /// Where this process listens, and the machine's own addresses: no tunnel leads back here.
+  /// Where this process listens: no tunnel leads back here.
   let ownListeners = OwnListeners()
-  let ownAddresses = NetworkInterfaces.addresses()
   /// Ports of rules that are for one port only, by labelled host.
   private let rulePorts = Mutex<[String: UInt16]>([:])
   private let draining = Atomic<Bool>(false)

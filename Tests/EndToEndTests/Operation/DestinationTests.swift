@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 extension Operation {
@@ -37,6 +38,31 @@ extension Operation {
       }
       let pinfold = try Pinfold(settings)
       #expect(try RawClient(to: pinfold.port).connect("127.0.0.1:\(upstream.port)").statusLine.contains(" 200"))
+    }
+
+    /// Guards: the proxy as its own upstream, by an address that only the system knows to be this machine's.
+    @Test(
+      "A listener on all addresses is no destination at any of them",
+      .enabled(if: OwnAddress.outside != nil, "this machine has no address but loopback's"))
+    func ownAddress() throws {
+      let own = try #require(OwnAddress.outside)
+      let settings = try open().with { $0.allow = ["0.0.0.0/0"] }
+      let first = try Pinfold(settings)
+      let ports = [first.port, first.admin]
+      try first.workspace.write(
+        "pinfold.json5",
+        settings.with { $0.ports = ports }.configurationText(
+          proxy: ports[0], admin: ports[1], trustedKey: first.trustedKey))
+      first.child.signal(SIGTERM)
+      _ = try first.child.wait()
+      let pinfold = try Pinfold(
+        after: first,
+        environment: ["PINFOLD_LISTEN": "0.0.0.0:\(ports[0])", "PINFOLD_ADMIN": "0.0.0.0:\(ports[1])"])
+      for port in ports {
+        let reply = try RawClient(to: pinfold.port).connect("\(own):\(port)")
+        #expect(reply.statusLine.hasPrefix("HTTP/1.1 403 "), "\(reply)")
+      }
+      #expect(try pinfold.reasons(2) == ["destination_denied", "destination_denied"])
     }
 
     @Test("A rule with a port opens that port for that host alone") func portOfRule() throws {
