@@ -6,6 +6,7 @@
 #endif
 #ifndef PINFOLD_CSODIUM_H
 #define PINFOLD_CSODIUM_H
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
@@ -22,6 +23,14 @@ static inline int pinfold_open(const char *_Nonnull path, int flags, mode_t mode
 /* errno is a macro. */
 static inline int pinfold_errno(void) {
   return errno;
+}
+
+/* readdir(3) tells an error from the end by errno alone, and its name is an array, which the importer makes a tuple. The
+ * name is good until the next call. */
+static inline const char *_Nullable pinfold_next_name(DIR *_Nonnull directory) {
+  errno = 0;
+  struct dirent *entry = readdir(directory);
+  return entry == NULL ? NULL : entry->d_name;
 }
 
 /* strerror_r(3) exists in two forms; with _GNU_SOURCE it returns the text, which may be constant or in the buffer. */

@@ -93,6 +93,19 @@ package enum PrivateFile {
     throw .system(call: "mkdir", path: path, code: pinfold_errno())
   }
 
+  /// The names in a directory, in no order; all of them or an error. None of "." and "..".
+  package static func list(_ path: String) throws(FileError) -> [String] {
+    guard let directory = unsafe opendir(path) else {
+      throw .system(call: "opendir", path: path, code: pinfold_errno())
+    }
+    defer { unsafe closedir(directory) }
+    var names: [String] = []
+    while let name = unsafe pinfold_next_name(directory) { names.append(unsafe String(cString: name)) }
+    let code = pinfold_errno()
+    guard code == 0 else { throw .system(call: "readdir", path: path, code: code) }
+    return names.filter { $0 != "." && $0 != ".." }
+  }
+
   static func openRegular(_ path: String, limit: Int) throws(FileError) -> RegularFile {
     // O_NONBLOCK: opening a pipe that nobody writes to must not hang.
     let file = try Descriptor(path, flags: O_RDONLY | O_NONBLOCK)

@@ -28,9 +28,11 @@ import Testing
     private final class Recount: Sendable { let count = Atomic<Int>(0) }
     private let recount: Recount
 
-    init() throws {
+    /// `prepare` is given the cache, and its folder, before the desk reads it.
+    init(prepare: (SealedCache, String) throws -> Void = { _, _ in }) throws {
       let place = try AuditPlace()
       let cache = try SealedCache(directory: "\(place.path)/cache", key: try SealingKey())
+      try prepare(cache, "\(place.path)/cache")
       let log = try Logger(level: .error, format: .json)
       let audit = try AuditTrail(
         AuditSettings(file: place.name, retentionDays: 90, clients: .address), log: log,
@@ -132,5 +134,28 @@ import Testing
     #expect(office.desk.key(of: device) == nil)
     let audit = office.finish()
     #expect(audit.contains(#""action":"paired""#) && audit.contains(#""action":"forgotten""#))
+  }
+
+  /// Would catch a desk that waits for a change of the folder: a mode that is put right, or a descriptor that is free
+  /// again, is none.
+  @Test("What could not be read is looked for again, also where nothing was written") func unread() throws {
+    let device = try #require(Self.device)
+    let key = TrustedKey(Self.pin(9), since: Timestamp(seconds: 5), origin: .paired)
+    // Of one time, so that neither is news after the other: the folder, and a link to itself in its place.
+    var times = [timespec](repeating: timespec(tv_sec: 1_000_000, tv_nsec: 0), count: 2)
+    let office = try Office { cache, folder in
+      try cache.write(.trust, TrustRecord.name(device), TrustRecord.contents(key))
+      #expect(unsafe utimensat(AT_FDCWD, folder, &times, 0) == 0)
+      try FileManager.default.moveItem(atPath: folder, toPath: folder + ".hidden")
+      try FileManager.default.createSymbolicLink(atPath: folder, withDestinationPath: folder)
+      #expect(unsafe utimensat(AT_FDCWD, folder, &times, AT_SYMLINK_NOFOLLOW) == 0)
+    }
+    #expect(office.desk.key(of: device) == nil && office.desk.isDamaged(device))
+    let folder = "\(office.place.path)/cache"
+    try FileManager.default.removeItem(atPath: folder)
+    try FileManager.default.moveItem(atPath: folder + ".hidden", toPath: folder)
+    office.wait { office.desk.key(of: device) != nil }
+    #expect(office.desk.key(of: device) == key)
+    _ = office.finish()
   }
 }

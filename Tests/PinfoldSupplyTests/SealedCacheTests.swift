@@ -230,6 +230,20 @@ final class CacheFixture {
     #expect(throws: CacheError.self) { try cache.write(.pins, host, [2]) }
     #expect(try fixture.files == [file], "the temporary file was left behind")
   }
+
+  @Test("A directory that the system does not show is no empty one") func unlisted() throws {
+    let fixture = try CacheFixture()
+    let cache = try fixture.cache()
+    #expect(try cache.survey(.trust).records.isEmpty, "there is none yet")
+    try FileManager.default.createSymbolicLink(
+      atPath: fixture.directory, withDestinationPath: fixture.directory)
+    #expect(throws: CacheError.self) { try cache.survey(.trust) }
+    let (records, refusals) = cache.all(.trust)
+    #expect(records.isEmpty && refusals.count == 1 && refusals[0].description.contains("cannot be listed"))
+    #expect(throws: CacheError.self) { try cache.read(.trust, host) }
+    #expect(throws: CacheError.self) { try cache.write(.trust, host, [1]) }
+    cache.removeLeftovers()
+  }
 }
 
 /// Where the key comes from.

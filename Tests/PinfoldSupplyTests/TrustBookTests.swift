@@ -31,6 +31,17 @@ import Testing
 
     var files: [String] { (try? FileManager.default.contentsOfDirectory(atPath: "\(path)/cache")) ?? [] }
 
+    /// Puts a link that leads to itself in the folder's place, which root cannot list either; `reveal` puts it back.
+    func hide() throws {
+      try FileManager.default.moveItem(atPath: "\(path)/cache", toPath: "\(path)/hidden")
+      try FileManager.default.createSymbolicLink(atPath: "\(path)/cache", withDestinationPath: "\(path)/cache")
+    }
+
+    func reveal() throws {
+      try FileManager.default.removeItem(atPath: "\(path)/cache")
+      try FileManager.default.moveItem(atPath: "\(path)/hidden", toPath: "\(path)/cache")
+    }
+
     func change(_ change: (inout Data) -> Void) throws {
       for file in files {
         var data = try #require(FileManager.default.contents(atPath: "\(path)/cache/\(file)"))
@@ -109,6 +120,50 @@ import Testing
     #expect(problem.contains("pinfold trust forget 192.168.1.42:8443"))
     #expect(next.key(of: Self.device) == nil)
     #expect(next.learn(Self.pin(2), of: Self.other, at: Self.now) == .learnt(warning: nil))
+  }
+
+  /// Would catch a folder that cannot be listed, for want of a descriptor say, and is taken for an empty one.
+  @Test("Where the records cannot be listed any device may have one, and what was damaged stays so") func unlisted()
+    throws
+  {
+    let place = try Place()
+    let first = TrustBook(cache: try place.cache())
+    _ = first.learn(Self.pin(1), of: Self.device, at: Self.now)
+    try place.hide()
+    let loaded = first.load()
+    #expect(loaded.changes == [] && loaded.warnings.count == 1 && first.mayFindMore)
+    #expect(first.key(of: Self.device)?.pin == Self.pin(1))
+    #expect(first.isDamaged(Self.other))
+    guard case .refused = first.learn(Self.pin(2), of: Self.other, at: Self.now) else {
+      Issue.record("learnt where another key may be trusted")
+      return
+    }
+    let next = TrustBook(cache: try place.cache())
+    #expect(next.load().warnings.contains { $0.contains("cannot be listed") })
+    #expect(next.isDamaged(Self.device) && next.isDamaged(Self.other))
+    try place.reveal()
+    try place.change { $0[$0.count - 1] ^= 1 }
+    _ = next.load()
+    #expect(!next.mayFindMore && next.isDamaged(Self.device) && !next.isDamaged(Self.other))
+    try place.hide()
+    _ = next.load()
+    #expect(next.isDamaged(Self.device) && next.isDamaged(Self.other))
+  }
+
+  @Test("A record that the system does not give is looked for again") func unread() throws {
+    let place = try Place()
+    let cache = try place.cache()
+    _ = TrustBook(cache: cache).learn(Self.pin(1), of: Self.device, at: Self.now)
+    let file = "\(place.path)/cache/\(cache.file(.trust, TrustRecord.name(Self.device)))"
+    try FileManager.default.moveItem(atPath: file, toPath: "\(place.path)/hidden")
+    try FileManager.default.createSymbolicLink(atPath: file, withDestinationPath: file)
+    let book = TrustBook(cache: cache)
+    #expect(book.load().warnings.count == 1)
+    #expect(book.mayFindMore && book.isDamaged(Self.device) && !book.isDamaged(Self.other))
+    try FileManager.default.removeItem(atPath: file)
+    try FileManager.default.moveItem(atPath: "\(place.path)/hidden", toPath: file)
+    #expect(book.load().changes.map(\.authority) == [Self.device])
+    #expect(!book.mayFindMore && !book.isDamaged(Self.device))
   }
 
   @Test("Where nothing can be written the key holds for this process, and is kept as soon as it can be")

@@ -62,7 +62,7 @@ enum TrustCommand: Subcommand {
     let file = try ConfigurationFile(arguments)
     try StateOwner.assume(file.configuration.stateDirectory)
     let store = try TrustStoreAccess(file.configuration, console: console)
-    let (devices, _) = store.devices()
+    let (devices, problems) = store.devices()
     let found = devices.filter { $0.authority.host == host && (one == nil || $0.authority == one) }
     for device in found {
       try store.forget(device.authority)
@@ -75,6 +75,7 @@ enum TrustCommand: Subcommand {
       return .good
     }
     guard !found.isEmpty else {
+      for problem in problems { console.complain(problem) }
       throw CommandFailure(.failed, "no key of \(one?.text ?? host.text) is trusted")
     }
     return .good

@@ -72,6 +72,7 @@ final class TrustDesk: @unchecked Sendable {
   }
 
   private func look() {
+    if book.mayFindMore { return reload() }
     guard let change = cache?.lastChange else { return }
     let isSettled = Date().timeIntervalSince1970 - change > Self.settling
     if change != seen || !isSettled { reload() }

@@ -1,9 +1,11 @@
 package import PinfoldCrypto
 
-/// Why a record of the sealed cache cannot be read or kept. Each concerns one record only.
+/// Why a record of the sealed cache cannot be read or kept. Each but `unlisted` concerns one record only.
 package enum CacheError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The file is there and the system does not give it.
   case unreadable(FileError)
+  /// Which records there are cannot be told: any may be there.
+  case unlisted(FileError)
   /// The file is altered, cut off, sealed under another key, or another record's.
   case broken(path: String)
   /// The record could not be written or removed: it is as it was before.
@@ -19,6 +21,7 @@ package enum CacheError: Error, Equatable, Sendable, CustomStringConvertible {
   package var description: String {
     switch self {
     case .unreadable(let error): "a cached record cannot be read: \(error)"
+    case .unlisted(let error): "the records of the cache cannot be listed: \(error)"
     case .broken(let path): "\(path): a cached record that is altered, cut off, or sealed under another key; not used"
     case .unwritable(let error): "a record cannot be cached: \(error); it is lost at a restart"
     case .tooLarge(let kind, let count):

@@ -79,7 +79,7 @@ package final class SealedCache: Sendable {
   }
 
   /// Keeps a record in the place of the one of this name. When it returns the record survives a crash; when it throws
-  /// the one before is still there. Throws `tooLarge`, `full`, `unwritable` or `crypto`.
+  /// the one before is still there. Throws `tooLarge`, `full`, `unlisted`, `unwritable` or `crypto`.
   package func write(_ kind: CacheKind, _ name: String, _ contents: [UInt8]) throws(CacheError) {
     guard contents.count <= kind.sizeLimit, name.utf8.count <= Self.nameLimit else {
       throw .tooLarge(kind, count: contents.count)
@@ -112,21 +112,28 @@ package final class SealedCache: Sendable {
 
   // MARK: All records
 
-  /// Every record of a kind that can be read, sorted by name, and why the others cannot.
+  /// Every record of a kind that can be read, sorted by name, and why the others, or all of them, cannot.
   package func all(_ kind: CacheKind) -> (records: [Record], refusals: [CacheError]) {
-    let (records, refusals, _) = survey(kind)
-    return (records, refusals)
+    do throws(CacheError) {
+      let (records, refusals, _) = try survey(kind)
+      return (records, refusals)
+    } catch {
+      return ([], [error])
+    }
   }
 
   /// The file of a record: what `survey` calls a damaged one by. Does no file work.
   package func file(_ kind: CacheKind, _ name: String) -> String { fileName(kind, name) }
 
-  /// The same as `all`, with the files of the records that cannot be read.
-  package func survey(_ kind: CacheKind) -> (records: [Record], refusals: [CacheError], damaged: Set<String>) {
+  /// The same as `all`, with the files of the records that cannot be read. Throws `unlisted` where it is not known which
+  /// records there are.
+  package func survey(
+    _ kind: CacheKind
+  ) throws(CacheError) -> (records: [Record], refusals: [CacheError], damaged: Set<String>) {
     var records: [Record] = []
     var refusals: [CacheError] = []
     var damaged: Set<String> = []
-    for file in files(kind) {
+    for file in try files(kind) {
       do throws(CacheError) {
         guard let record = try read(kind, file: file) else { continue }
         let name = String(decoding: record.name, as: UTF8.self)
@@ -150,7 +157,7 @@ package final class SealedCache: Sendable {
   /// Removes what writers left behind that did not come to an end. To be called once, at the start of the one process
   /// that serves from this directory.
   package func removeLeftovers() {
-    for file in entries where file.hasSuffix(Self.leftoverSuffix) { try? PrivateFile.remove(path(file)) }
+    for file in (try? entries) ?? [] where file.hasSuffix(Self.leftoverSuffix) { try? PrivateFile.remove(path(file)) }
   }
 
   // MARK: Files
@@ -178,25 +185,33 @@ package final class SealedCache: Sendable {
     }
   }
 
-  private var entries: [String] { (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? [] }
-
-  private func files(_ kind: CacheKind) -> [String] {
-    let prefix = "\(kind.rawValue)-"
-    return entries.filter { $0.hasPrefix(prefix) && $0.utf8.count == prefix.utf8.count + Self.hashDigits }
+  /// None while there is no directory. One that the system does not show is no empty one.
+  private var entries: [String] {
+    get throws(CacheError) {
+      do throws(FileError) { return try PrivateFile.list(directory) } catch {
+        if error.isMissing { return [] }
+        throw .unlisted(error)
+      }
+    }
   }
 
-  /// Counts one more record, and makes room for it by removing the oldest eighth where the kind allows it. Throws `full`
-  /// or `unwritable`.
+  private func files(_ kind: CacheKind) throws(CacheError) -> [String] {
+    let prefix = "\(kind.rawValue)-"
+    return try entries.filter { $0.hasPrefix(prefix) && $0.utf8.count == prefix.utf8.count + Self.hashDigits }
+  }
+
+  /// Counts one more record, and makes room for it by removing the oldest eighth where the kind allows it. Throws `full`,
+  /// `unlisted` or `unwritable`.
   private func claimRoom(_ kind: CacheKind) throws(CacheError) {
     let limit = countLimit(kind)
-    let hasRoom = counts.withLock { counts in
-      let count = counts[kind] ?? self.files(kind).count
+    let hasRoom = try counts.withLock { counts throws(CacheError) in
+      let count = if let known = counts[kind] { known } else { try self.files(kind).count }
       counts[kind] = count + 1
       return count < limit
     }
     guard !hasRoom else { return }
     counts.withLock { $0[kind] = nil }
-    let files = self.files(kind)
+    let files = try self.files(kind)
     guard files.count >= limit else { return }
     guard kind.makesRoom else { throw .full(kind) }
     let aged = files.map { (file: $0, written: modified($0)) }.sorted { $0.written < $1.written }

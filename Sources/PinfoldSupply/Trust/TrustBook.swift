@@ -34,10 +34,19 @@ package final class TrustBook: Sendable {
     package var key: TrustedKey?
   }
 
+  /// What was there and could not be read when the cache was last loaded.
+  private struct Gaps: Sendable {
+    /// Files of records.
+    var files: Set<String> = []
+    /// Whether it is not even known which records there are.
+    var isUnlisted = false
+    /// Whether the system did not give something: no change of the directory tells when it will.
+    var mayClose = false
+  }
+
   private let cache: SealedCache?
   private let entries = Mutex<[Authority: Entry]>([:])
-  /// Files of records that were there and could not be read when the cache was last loaded.
-  private let damaged = Mutex<Set<String>>([])
+  private let gaps = Mutex(Gaps())
 
   /// A book that knows nothing yet. Without a cache all trust ends with the process.
   package init(cache: SealedCache?) { self.cache = cache }
@@ -45,13 +54,17 @@ package final class TrustBook: Sendable {
   /// The key that this host and port is trusted with.
   package func key(of authority: Authority) -> TrustedKey? { entries.withLock { $0[authority]?.key } }
 
-  /// Whether a record of this host and port is there that cannot be read, so that its key is not known.
+  /// Whether a record of this host and port, whose key is not in memory, is or may be there and cannot be read.
   package func isDamaged(_ authority: Authority) -> Bool {
-    damaged.withLock { files in
-      guard !files.isEmpty, let cache else { return false }
-      return files.contains(cache.file(.trust, TrustRecord.name(authority)))
+    gaps.withLock { gaps in
+      guard !gaps.isUnlisted else { return true }
+      guard !gaps.files.isEmpty, let cache else { return false }
+      return gaps.files.contains(cache.file(.trust, TrustRecord.name(authority)))
     }
   }
+
+  /// Whether `load` may find more than the last time although nothing was written.
+  package var mayFindMore: Bool { gaps.withLock(\.mayClose) }
 
   /// Trusts this key from now on, unless another one is trusted already, in memory or in the cache.
   package func learn(_ pin: Pin, of authority: Authority, at now: Timestamp) -> Lesson {
@@ -77,22 +90,12 @@ package final class TrustBook: Sendable {
   /// Returns what changed, in the order of the hosts, and one line for each thing that is wrong.
   package func load() -> (changes: [Change], warnings: [String]) {
     guard let cache else { return ([], []) }
-    let (records, refusals, broken) = cache.survey(.trust)
-    var unread = broken
-    var warnings = refusals.map(\.description)
-    var found: [Authority: TrustedKey] = [:]
-    for record in records {
-      guard let authority = Authority(record.name), TrustRecord.name(authority) == record.name,
-        let key = TrustRecord.key(record.contents)
-      else {
-        warnings.append("the trusted key of \(record.name) is in a form that this version does not know; not used")
-        unread.insert(cache.file(.trust, record.name))
-        continue
-      }
-      found[authority] = key
+    let found: [Authority: TrustedKey]
+    let warnings: [String]
+    do throws(CacheError) { (found, warnings) = try survey(cache) } catch {
+      gaps.withLock { gaps in (gaps.isUnlisted, gaps.mayClose) = (true, true) }
+      return ([], ["\(error.description); devices whose keys are not known are refused"])
     }
-    let files = unread
-    damaged.withLock { $0 = files }
     var changes: [Change] = []
     for (authority, key) in found where self.key(of: authority) != key {
       changes.append(Change(authority: authority, key: key))
@@ -116,6 +119,31 @@ package final class TrustBook: Sendable {
       }
       return (told, warnings)
     }
+  }
+
+  /// The keys that the cache holds, and one line for each record that cannot be read. Throws where none of them is known;
+  /// what was damaged before is taken to be so still.
+  private func survey(
+    _ cache: SealedCache
+  ) throws(CacheError) -> (found: [Authority: TrustedKey], warnings: [String]) {
+    let (records, refusals, broken) = try cache.survey(.trust)
+    var gaps = Gaps(files: broken)
+    for case .unreadable in refusals { gaps.mayClose = true }
+    var warnings = refusals.map(\.description)
+    var found: [Authority: TrustedKey] = [:]
+    for record in records {
+      guard let authority = Authority(record.name), TrustRecord.name(authority) == record.name,
+        let key = TrustRecord.key(record.contents)
+      else {
+        warnings.append("the trusted key of \(record.name) is in a form that this version does not know; not used")
+        gaps.files.insert(cache.file(.trust, record.name))
+        continue
+      }
+      found[authority] = key
+    }
+    let now = gaps
+    self.gaps.withLock { $0 = now }
+    return (found, warnings)
   }
 
   private func kept(_ authority: Authority) throws(CacheError) -> TrustedKey? {

@@ -1,0 +1,74 @@
+import Foundation
+import Testing
+
+extension Operation {
+  /// What the cache has and the system does not give: nothing is known of it, and so nothing may pass for lack of it. A
+  /// link that leads to itself stands for it, which root cannot open either.
+  @Suite struct UnreadableCacheTests {
+    private static let device = "device.local:8443"
+
+    /// Puts such a link in the place of a file or folder of the workspace; `reveal` puts that back.
+    private static func hide(_ name: String, in workspace: Workspace) throws {
+      try FileManager.default.moveItem(atPath: workspace.path(name), toPath: workspace.path("hidden"))
+      try FileManager.default.createSymbolicLink(
+        atPath: workspace.path(name), withDestinationPath: workspace.path(name))
+    }
+
+    private static func reveal(_ name: String, in workspace: Workspace) throws {
+      try FileManager.default.removeItem(atPath: workspace.path(name))
+      try FileManager.default.moveItem(atPath: workspace.path("hidden"), toPath: workspace.path(name))
+    }
+
+    private static func explain(_ workspace: Workspace, _ host: String) throws -> Command {
+      try Pinfold.command("explain", "-c", workspace.path("pinfold.json5"), host)
+    }
+
+    private static func expectBlocked(_ workspace: Workspace, _ host: String) throws {
+      let explained = try explain(workspace, host)
+      #expect(explained.ending == .exited(1) && explained.output.contains("mode: blocked"), "\(explained)")
+      #expect(explained.output.contains("cannot be read"), "\(explained)")
+    }
+
+    /// Guards: a folder that cannot be listed and is taken for an empty one, so that every paired device is unpinned.
+    @Test("Where the cache cannot be listed a paired device is refused, also where unpinned hosts are tunnelled")
+    func devices() throws {
+      let certificates = try Certificates.shared()
+      let server = try Servers.nginx(certificates.selfSigned, protocols: "TLSv1.2")
+      let settings = try Settings.pinned(certificates.other.pin, port: 1).with {
+        $0.resolve[Self.device] = server.port
+        $0.unpinned = "tunnel"
+      }
+      let workspace = try Workspace("unlisted")
+      func fetch(_ pinfold: Pinfold) throws -> Bool {
+        try Client.curl.fetch("https://\(Self.device)/", proxy: pinfold.port, options: ["--insecure"]).succeeded
+      }
+      func list() throws -> Command { try Pinfold.command("trust", "list", "-c", workspace.path("pinfold.json5")) }
+      do {
+        let pinfold = try Pinfold(settings, in: workspace)
+        // Another key than the device has: only a pin that is not known lets it pass.
+        let fingerprint = certificates.ecdsa.certificatePin.dropFirst("cert-sha256/".count)
+        let payload = """
+          { "version": "1", "host": "device.local", "port": 8443, "code": "271-828", "expiresAt": "2045-01-01T00:00:00Z",
+            "certificateFingerprint": "\(fingerprint)" }
+          """
+        let file = workspace.path("pinfold.json5")
+        #expect(try Pinfold.command("pair", "-c", file, "--offline", "-", input: payload).succeeded)
+        try pinfold.end()
+      }
+      try Self.hide("state/cache", in: workspace)
+      let pinfold = try Pinfold(settings, in: workspace)
+      #expect(try !fetch(pinfold))
+      #expect(try pinfold.reasons() == ["pins_unavailable"])
+      #expect(pinfold.log.contains { ($0["warning"] as? String)?.contains("cannot be listed") == true })
+      try Self.expectBlocked(workspace, Self.device)
+      let unlisted = try list()
+      #expect(unlisted.ending == .exited(1) && unlisted.errors.contains("cannot be listed"), "\(unlisted)")
+      try Self.reveal("state/cache", in: workspace)
+      try Wait.untilTrue("the device's pin", seconds: 15) {
+        _ = try fetch(pinfold)
+        return pinfold.decisions.last?["reason"] as? String == "pin_mismatch"
+      }
+      #expect(try list().succeeded)
+    }
+  }
+}
