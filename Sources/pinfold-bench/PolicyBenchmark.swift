@@ -55,7 +55,7 @@ struct PolicyBenchmark {
     try? Data("5".utf8).write(to: URL(filePath: "/proc/self/clear_refs"))
     var bundle: PolicyBundle?
     let seconds = Self.time {
-      let seen = source.examine(at: Self.now, highest: 0, chain: TrustChain(source.trust))
+      let seen = source.examine(source.readFiles(), at: Self.now, highest: 0, chain: TrustChain(source.trust))
       bundle = seen.newest
       for refusal in seen.refusals { print("refused: \(refusal)") }
     }

@@ -151,7 +151,7 @@ extension SupplyFixture {
     let source = try fixture.source(["gone", "https://pins.example.com/policy"])
     #expect(source.look(at: fixture.now).refusals.map(\.word) == ["unreadable"])
     #expect(
-      source.examine(at: fixture.now, highest: 0, chain: TrustChain(source.trust)).missing == [
+      source.examine(source.readFiles(), at: fixture.now, highest: 0, chain: TrustChain(source.trust)).missing == [
         "https://pins.example.com/policy"
       ])
   }
@@ -178,7 +178,7 @@ extension SupplyFixture {
 extension BundleSource {
   /// All bundles, when nothing was accepted before.
   func look(at now: Timestamp) -> (bundle: PolicyBundle?, refusals: [BundleRefusal]) {
-    let seen = examine(at: now, highest: 0, chain: TrustChain(trust))
+    let seen = examine(readFiles(), at: now, highest: 0, chain: TrustChain(trust))
     return (seen.newest, seen.refusals)
   }
 }

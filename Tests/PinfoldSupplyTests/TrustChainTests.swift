@@ -164,7 +164,7 @@ import Testing
     for version in 1...65 {
       let (old, new) = version % 2 == 1 ? (0, 1) : (1, 0)
       try fixture.put("b", fixture.rotation(version, from: old, to: new))
-      let seen = source.examine(at: fixture.now, highest: 0, chain: chain)
+      let seen = source.examine(source.readFiles(), at: fixture.now, highest: 0, chain: chain)
       #expect(seen.refusals.map(\.word) == (version == 65 ? ["rotation"] : []))
       chain = seen.chain
     }
@@ -177,7 +177,9 @@ import Testing
     let source = try fixture.source(["one", "two"])
     try fixture.put("one", fixture.rotation(1, from: 0, to: 1))
     try fixture.put("two", fixture.rotation(2, from: 1, to: 2))
-    let record = source.examine(at: fixture.now, highest: 0, chain: TrustChain(source.trust)).chain.record
+    let examination = source.examine(
+      source.readFiles(), at: fixture.now, highest: 0, chain: TrustChain(source.trust))
+    let record = examination.chain.record
     var counts: Set<Int> = []
     for end in stride(from: 0, through: record.count, by: 7) {
       counts.insert(TrustChain(source.trust, record: Array(record[..<end])).links.count)

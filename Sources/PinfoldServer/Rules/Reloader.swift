@@ -44,8 +44,7 @@ final class Reloader: Sendable {
     defer { start() }
     do throws(FileErrors) {
       let candidate = try loader.reload(after: before)
-      let left = candidate.report
-      if let refusals = left?.refusals.filter({ !BundleSource.isRemote($0.file) }), !refusals.isEmpty {
+      if let left = candidate.report, case let refusals = left.refusalsOfFiles, !refusals.isEmpty {
         say(left)
         return fail(refusals.map(\.description).joined(separator: "; "))
       }
@@ -59,7 +58,7 @@ final class Reloader: Sendable {
         AuditRecord(
           .reload, [.init("result", .text("success")), .init("policy", .unsigned(after.rules.policy.version))]))
       shard.policyReload(.success)
-      history.note(error: nil)
+      history.note(.hangUp, error: nil)
       services.log.write(
         .info, "reloaded", [.init("policy", .unsigned(after.rules.policy.version))] + Self.needsRestart(before, after))
     } catch {
@@ -76,7 +75,7 @@ final class Reloader: Sendable {
 
   private func fail(_ text: String) {
     shard.policyReload(.failure)
-    history.note(error: text)
+    history.note(.hangUp, error: text)
     services.audit.record(AuditRecord(.reload, [.init("result", .text("failure")), .init("error", .text(text))]))
     services.log.write(.error, "reload failed: everything stays as it was", [.init("error", .text(text))])
   }
@@ -148,8 +147,8 @@ final class Reloader: Sendable {
 extension Reloader: BundlePoller.Judge {
   func etag(of url: HTTPURL) -> String? { loaded.withLock { $0.keeper?.fetched.etag(of: url.text) } }
 
-  /// Takes what a server said of its bundle. Files are read again too, since the newest of all bundles counts, but
-  /// their mistakes are told at SIGHUP.
+  /// Takes what a server said of its bundle. Files are read again too, since the newest of all bundles counts; but their
+  /// mistakes are told at SIGHUP, and what a SIGHUP refused waits for the next one.
   func take(_ result: Result<BundleFetcher.Answer, HTTPFetchError>, from url: HTTPURL) {
     var loaded = self.loaded.withLock { $0 }
     guard var keeper = loaded.keeper else { return }
@@ -161,7 +160,7 @@ extension Reloader: BundlePoller.Judge {
     case .success(.unchanged): break
     case .success(.body(let bytes, let etag)): keeper.fetched.receive(bytes, etag: etag, from: url.text)
     }
-    var report = keeper.load(now: .now)
+    var report = keeper.take(keeper.examineFetched(now: .now, areFilesLeft: history.isRefused))
     report.refusals.removeAll { loaded.rules.configuration.isOther(bundle: $0.file, than: url.text) }
     loaded = loaded.with(keeper, report)
     self.loaded.withLock { $0 = loaded }
@@ -179,7 +178,7 @@ extension Reloader: BundlePoller.Judge {
   /// Counts one refresh, in which this was refused.
   private func count(_ refusals: [BundleRefusal]) {
     shard.policyReload(refusals.isEmpty ? .success : .failure)
-    history.note(error: refusals.isEmpty ? nil : refusals.map(\.description).joined(separator: "; "))
+    history.note(.refresh, error: refusals.isEmpty ? nil : refusals.map(\.description).joined(separator: "; "))
   }
 }
 

@@ -66,20 +66,26 @@ package struct BundleSource: Sendable {
     guard complaints.isEmpty else { throw FileErrors(file: configurationFile, complaints) }
   }
 
-  /// Reads all files, takes what was fetched, follows the rotations of keys among them, and looks for the newest.
+  /// What the files of the configuration hold now.
+  package func readFiles() -> BundleFiles {
+    BundleFiles(bundles.map(\.text).filter { !Self.isRemote($0) }, limit: maxBytes)
+  }
+
+  /// Takes what was read and what was fetched, follows the rotations of keys among them, and looks for the newest.
   ///
   /// - Parameters:
+  ///   - files: what the files hold, or held.
   ///   - highest: the highest version ever accepted. An older bundle beside a newer one is none to speak of; alone it
   ///     is a rollback.
   ///   - chain: whose signatures count so far; that of the result when more rotations are found.
   ///   - inForce: the bundle in force, whose version no other contents may have.
   package func examine(
-    at now: Timestamp, highest: UInt64, chain: TrustChain, fetched: FetchedBundles = FetchedBundles(),
-    inForce: PolicyBundle? = nil
+    _ files: BundleFiles, at now: Timestamp, highest: UInt64, chain: TrustChain,
+    fetched: FetchedBundles = FetchedBundles(), inForce: PolicyBundle? = nil
   ) -> Examination {
     var result = Examination(chain: chain)
     var refusals: [(index: Int, BundleRefusal)] = []
-    let candidates = read(fetched, &result, &refusals)
+    let candidates = collect(files, fetched, &result, &refusals)
     var verified = candidates.map { Self.verify($0, chain.current, beside: inForce) }
     while let step = Self.rotation(candidates, verified, result.chain, at: now, from: highest) {
       guard result.chain.links.count < TrustChain.limit else {
@@ -116,16 +122,17 @@ package struct BundleSource: Sendable {
     return result
   }
 
-  private func read(
-    _ fetched: FetchedBundles, _ result: inout Examination, _ refusals: inout [(index: Int, BundleRefusal)]
+  private func collect(
+    _ files: BundleFiles, _ fetched: FetchedBundles, _ result: inout Examination,
+    _ refusals: inout [(index: Int, BundleRefusal)]
   ) -> [Candidate] {
     var candidates: [Candidate] = []
     for (index, bundle) in bundles.enumerated() {
       let path = bundle.text
       do throws(FileError) {
         if !Self.isRemote(path) {
-          let bytes = try PrivateFile.read(path, limit: maxBytes).bytes
-          candidates.append(Candidate(index: index, file: path, bytes: bytes))
+          guard let file = files[path] else { continue }
+          candidates.append(Candidate(index: index, file: path, bytes: try file.get()))
         } else if let bytes = fetched.bytes(of: path) {
           // The limit may have changed since.
           guard bytes.count <= maxBytes else { throw .tooLarge(path: path, limit: maxBytes) }

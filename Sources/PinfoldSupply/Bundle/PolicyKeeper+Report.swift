@@ -29,6 +29,9 @@ extension PolicyKeeper {
     /// The versions that rotated the keys just now.
     package var rotations: [UInt64] = []
 
+    /// What was refused and is on this machine, the state file included: the operator's to mend.
+    package var refusalsOfFiles: [BundleRefusal] { refusals.filter { !BundleSource.isRemote($0.file) } }
+
     /// Whether nothing was refused: the `result` of `pinfold_policy_reloads_total`.
     package var isSuccess: Bool { outcome != .kept && refusals.isEmpty }
   }

@@ -13,6 +13,8 @@ package struct PolicyKeeper: Sendable {
   private var chain: TrustChain?
   /// The last rotation that the cache has.
   private var keptRotation: Digest256?
+  /// What the files held when they were taken last.
+  private var files = BundleFiles()
   /// What the URLs of the configuration brought so far.
   package var fetched = FetchedBundles()
   /// The bundle in force. It stays so past its expiry: its hosts are blocked then, not unknown.
@@ -33,6 +35,7 @@ package struct PolicyKeeper: Sendable {
     inForce = previous.inForce
     state = previous.state
     isStateKept = previous.isStateKept
+    files = previous.files
     fetched = FetchedBundles(previous.fetched, keeping: source.urls.map(\.text))
     guard source.trust.digest == previous.source.trust.digest else { return }
     chain = previous.chain
@@ -53,6 +56,7 @@ package struct PolicyKeeper: Sendable {
 
   /// What there is to decide about, before anything is remembered.
   fileprivate struct Look {
+    let files: BundleFiles
     var examination: BundleSource.Examination
     var known: AcceptedState
     var warnings: [String]
@@ -68,9 +72,21 @@ package struct PolicyKeeper: Sendable {
   }
 
   /// Looks at all bundles, for `take`.
-  package mutating func examine(now: Timestamp) -> Finding {
+  package mutating func examine(now: Timestamp) -> Finding { examine(source.readFiles(), now: now) }
+
+  /// Looks at what was fetched, beside the files as they are now. Where one of them is refused they are left, all of
+  /// them, as they were when they were taken last; with `areFilesLeft` in any case.
+  package mutating func examineFetched(now: Timestamp, areFilesLeft: Bool) -> Finding {
+    if !areFilesLeft {
+      let finding = examine(now: now)
+      if finding.report.refusalsOfFiles.isEmpty { return finding }
+    }
+    return examine(files, now: now)
+  }
+
+  private mutating func examine(_ files: BundleFiles, now: Timestamp) -> Finding {
     do throws(BundleRefusal) {
-      let look = try look(now: now)
+      let look = try look(files, now: now)
       let report = Report(outcome: .kept, refusals: look.examination.refusals, warnings: look.warnings)
       return Finding(report: report, look: look, now: now)
     } catch {
@@ -83,7 +99,7 @@ package struct PolicyKeeper: Sendable {
     now: Timestamp
   ) -> (newest: PolicyBundle?, refusals: [BundleRefusal], warnings: [String], clock: Timestamp) {
     do throws(BundleRefusal) {
-      var look = try look(now: now)
+      var look = try look(source.readFiles(), now: now)
       chain = look.examination.chain
       let clock = max(now, look.known.clockFloor)
       look.examination.refusals += look.examination.missing.map { BundleRefusal(file: $0, cause: .notFetched) }
@@ -93,7 +109,7 @@ package struct PolicyKeeper: Sendable {
     }
   }
 
-  private mutating func look(now: Timestamp) throws(BundleRefusal) -> Look {
+  private mutating func look(_ files: BundleFiles, now: Timestamp) throws(BundleRefusal) -> Look {
     var warnings: [String] = []
     let known: AcceptedState
     do throws(StateError) { known = try knownState() } catch {
@@ -106,7 +122,8 @@ package struct PolicyKeeper: Sendable {
     if trouble == nil { self.chain = chain }
     restoreBundles(&warnings)
     let examination = source.examine(
-      at: max(now, known.clockFloor), highest: known.highestVersion, chain: chain, fetched: fetched, inForce: inForce)
+      files, at: max(now, known.clockFloor), highest: known.highestVersion, chain: chain, fetched: fetched,
+      inForce: inForce)
     // Keys that were replaced must not count again because a file was lost.
     if let rotation = known.rotation, rotation.configured == source.trust.digest,
       !examination.chain.contains(rotation.last)
@@ -115,7 +132,7 @@ package struct PolicyKeeper: Sendable {
       throw BundleRefusal(file: stateFile.path, cause: .rotationLost(what))
     }
     if let trouble { warnings.append(trouble.description) }
-    return Look(examination: examination, known: known, warnings: warnings)
+    return Look(files: files, examination: examination, known: known, warnings: warnings)
   }
 
   /// The state in memory counts when it is newer than the file: an unwritable directory must not weaken a running
@@ -160,6 +177,7 @@ package struct PolicyKeeper: Sendable {
   package mutating func take(_ finding: Finding) -> Report {
     var report = finding.report
     guard let look = finding.look else { return report }
+    files = look.files
     report.rotations = look.examination.chain.links.dropFirst(chain?.links.count ?? 0).map(\.version)
     report.warnings += keep(look.examination.chain)
     report.warnings += keepBundles(look.examination.acceptable)

@@ -87,6 +87,82 @@ extension Operation {
       #expect(audit.contains("\"reload\"") && !audit.contains("keys_rotated"), "\(audit)")
     }
 
+    /// The first bundle and the second, and a server that has the first one too, asked so often.
+    private static func beside(_ server: BundleServer, refresh: Int) throws -> (Settings, Pinfold) {
+      let settings = try settings().with {
+        $0.bundles.append(server.url())
+        $0.policyKeys = "refresh_seconds: \(refresh)"
+      }
+      let pinfold = try Pinfold(settings) {
+        try $0.write("second.json", $0.read("policy.signed.json"))
+        try server.publish($0.path("policy.signed.json"))
+        try server.start()
+      }
+      try Wait.untilTrue("the server's answer") { try successes(pinfold) == 2 }
+      return (settings, pinfold)
+    }
+
+    /// Looks at the bundles that went well: the start is one, a good answer of a server another.
+    private static func successes(_ pinfold: Pinfold) throws -> Double {
+      try pinfold.metrics().sum("pinfold_policy_reloads_total", #"result="success""#)
+    }
+
+    private static func status(_ pinfold: Pinfold) throws -> String {
+      try #require(try HTTP.get("/status", port: pinfold.admin)).body
+    }
+
+    /// Guards: the answer of a server, just after the SIGHUP, which has files read again.
+    @Test("A server's answer does not undo the refusal of a SIGHUP", arguments: ["bundle", "configuration"])
+    func answer(mistake: String) throws {
+      let server = try BundleServer(Certificates.shared().ecdsa)
+      let (settings, pinfold) = try Self.beside(server, refresh: 86_400)
+      let before = try Self.state(pinfold)
+      let configuration = pinfold.workspace.read("pinfold.json5")
+      _ = try pinfold.sign(Self.settings(8))
+      if mistake == "bundle" {
+        try pinfold.workspace.write("second.json", "oops")
+      } else {
+        try pinfold.workspace.write("second.json", pinfold.workspace.read("policy.signed.json"))
+        try pinfold.workspace.write("pinfold.json5", "{ nonsense: 1 }")
+      }
+      try Self.reload(pinfold, "reload failed")
+      try Wait.untilTrue("the server's answer") { try Self.successes(pinfold) == 3 }
+      #expect(try Self.state(pinfold) == before)
+      #expect(try pinfold.metrics().sum("pinfold_policy_version") == 7)
+      #expect(try Self.status(pinfold).contains(#""result" : "failure""#))
+
+      // What the server itself brings still counts.
+      let file = pinfold.workspace.read("policy.signed.json")
+      try server.publish(pinfold.sign(Self.settings(9)))
+      try pinfold.workspace.write("policy.signed.json", file)
+      try Self.reload(pinfold, "reload failed", count: 2)
+      try Wait.untilTrue("version 9") { try pinfold.metrics().sum("pinfold_policy_version") == 9 }
+      #expect(try Self.status(pinfold).contains(#""result" : "failure""#))
+
+      // And the operator's files, as soon as a SIGHUP succeeds.
+      try pinfold.workspace.write("pinfold.json5", configuration)
+      _ = try pinfold.sign(settings.with { $0.version = 10 })
+      try pinfold.workspace.write("second.json", pinfold.workspace.read("policy.signed.json"))
+      try Self.reload(pinfold, "reloaded")
+      #expect(try pinfold.metrics().sum("pinfold_policy_version") == 10)
+      #expect(try Self.status(pinfold).contains(#""result" : "success""#))
+    }
+
+    /// Guards: the same without any SIGHUP, where the next one would find a version that it refuses in force.
+    @Test("A refresh takes all files or none") func refresh() throws {
+      let server = try BundleServer(Certificates.shared().ecdsa)
+      let (_, pinfold) = try Self.beside(server, refresh: 1)
+      let before = try Self.state(pinfold)
+      try pinfold.workspace.write("second.json", "oops")
+      _ = try pinfold.sign(Self.settings(8))
+      let good = try Self.successes(pinfold)
+      try Wait.untilTrue("two refreshes") { try Self.successes(pinfold) >= good + 2 }
+      #expect(try Self.state(pinfold) == before)
+      #expect(try pinfold.metrics().sum("pinfold_policy_version") == 7)
+      try pinfold.workspace.write("second.json", pinfold.workspace.read("policy.signed.json"))
+      try Wait.untilTrue("version 8") { try pinfold.metrics().sum("pinfold_policy_version") == 8 }
+    }
+
     /// Guards: a state that is scattered over two directories, of which each knows a part.
     @Test("Another state_dir counts from the next start on, and is untouched until then") func stateDirectory() throws {
       let settings = try Settings.pinned(Certificates.shared().ecdsa.pin, port: 1).with { $0.version = 7 }
