@@ -94,14 +94,20 @@ extension Inspection {
   }
 
   /// The decision on this tunnel; made anew where the rules, pins of a service, or a device's key, may have changed while
-  /// the handshake was under way, or a suspension may have ended.
+  /// the handshake was under way, or where a suspension, the rule or the policy may have ended.
   func decisionOfNow() -> Decision {
     let current = worker.rules.current
     let mayHaveChanged =
       current !== rules || [.service, .device].contains(decision.source) || decision.trustOnFirstUse
-      || decision.state == .suspended
+      || decision.state == .suspended || isOver(at: current.now)
     guard mayHaveChanged else { return decision }
     let identity = ClientIdentity(user: user, address: client.peerAddress?.address)
     return worker.services.decide(decision.authority, user: user, for: identity, current)
+  }
+
+  /// Whether the decision's pins have ended by now, or the policy, which a rule that is switched off hangs on too.
+  private func isOver(at now: Timestamp) -> Bool {
+    func isPast(_ end: Timestamp?) -> Bool { end.map { now >= $0 } ?? false }
+    return isPast(decision.expiresAt) || isPast(rules.policy.document?.expiresAt)
   }
 }

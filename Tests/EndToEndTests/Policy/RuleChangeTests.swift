@@ -81,6 +81,46 @@ extension Operation {
       return (fetched, pinfold)
     }
 
+    struct End: Sendable, CustomTestStringConvertible {
+      let testDescription: String
+      let rule: @Sendable (_ soon: String) -> String
+      var isPolicy = false
+      var reason = "pins_expired"
+    }
+
+    static let ends = [
+      End(testDescription: "nothing", rule: { _ in "" }, reason: "pin_match"),
+      End(testDescription: "the rule's", rule: { "expires_at: \"\($0)\"" }),
+      End(testDescription: "the policy's", rule: { _ in "" }, isPolicy: true),
+      End(testDescription: "the policy's, of a rule that is off", rule: { _ in "enabled: false" }, isPolicy: true),
+    ]
+
+    /// Guards: a decision that is asked for again only when somebody changed the rules. Time changes them too.
+    @Test("An end that comes during the handshake counts", arguments: ends)
+    func end(row: End) throws {
+      let identity = try Certificates.shared().ecdsa
+      let server = try Servers.nginx(identity, protocols: "TLSv1.2")
+      let clock = try ShiftedClock()
+      let problem = Problem()
+      // Nothing is answered before an hour has passed.
+      let held = try Listener { near in
+        problem.catch { try clock.shift(by: 3600) }
+        guard let far = try? Socket.connect(to: server.port) else { return near.shutDown() }
+        Tap.join(near, far, Tap.Connection())
+      }
+      let soon = Date.now.addingTimeInterval(1800).formatted(.iso8601)
+      let pinfold = try Pinfold(
+        Settings.pinned(identity.pin, port: held.port, rule: row.rule(soon)).with {
+          $0.environment = clock.environment
+          if row.isPolicy { $0.expiresAt = soon }
+        })
+      let fetched = try Client.curl.fetch(proxy: pinfold.port)
+      try problem.rethrow()
+      #expect(fetched.succeeded == (row.reason == "pin_match"), "\(fetched)")
+      #expect(try pinfold.reasons() == [row.reason])
+      #expect(pinfold.decisions.first?["method"] as? String == "in_band", "\(pinfold.decisions)")
+    }
+
     /// Guards: a tunnel that nobody looks into, though its host was pinned before it opened.
     @Test("A host that is pinned while it is dialled is looked at") func dialling() throws {
       let certificates = try Certificates.shared()
