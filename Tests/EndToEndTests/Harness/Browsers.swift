@@ -21,7 +21,8 @@ enum Browser: String, CaseIterable, Sendable {
     for folder in [home, profile] {
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
     }
-    var variables = ["HOME": home, "MOZ_HEADLESS": "1"]
+    // Chromium leaves directories behind in the one for temporary files.
+    var variables = ["HOME": home, "TMPDIR": home, "MOZ_HEADLESS": "1"]
     if let keyLog { variables["SSLKEYLOGFILE"] = keyLog }
     let arguments: [String]
     switch self {
