@@ -10,8 +10,11 @@ extension Inspection {
   private static let changeCipherSpec: [UInt8] = [20, 3, 3, 0, 1, 1]
 
   /// Sends the app's hello, and the probe's on its own connection: which of them goes first is drawn, and so is the time
-  /// between them. Neither connection is read before both are out: an attacker sees by the window what lies unread
-  /// (RFC 9293 §3.8.6), and the one that goes first would be told by it.
+  /// between them.
+  ///
+  /// Both go at once or not at all, whichever it is: an upstream that takes in a part of one and waits would see by the
+  /// other connection which is which. And neither is read before both are out: an attacker sees by the window what lies
+  /// unread (RFC 9293 §3.8.6), and the one that goes first would be told by it.
   @inline(__always)
   mutating func sendHello(_ bytes: [UInt8], beside leg: ProbeLeg?) async throws(Refusal) {
     guard let leg else {
@@ -20,9 +23,9 @@ extension Inspection {
       return
     }
     let isProbeFirst = Bool.random()
-    if isProbeFirst { leg.sendHello() } else { try await sendUp(bytes) }
+    if isProbeFirst { try sendNow(leg) } else { try sendNow(bytes) }
     await worker.loop.pause(for: .nanoseconds(Int.random(in: 0..<Self.longestPause)))
-    if isProbeFirst { try await sendUp(bytes) } else { leg.sendHello() }
+    if isProbeFirst { try sendNow(bytes) } else { try sendNow(leg) }
     leg.goOn()
     sentHello = worker.loop.now
   }
@@ -44,5 +47,25 @@ extension Inspection {
     } catch {
       throw Refusal(upstream: error)
     }
+  }
+
+  private func sendNow(_ bytes: [UInt8]) throws(Refusal) {
+    let sent: Int
+    do {
+      sent = try upstream.trySend(bytes.span)
+    } catch {
+      throw Refusal(upstream: error)
+    }
+    guard sent == bytes.count else { throw .helloHeldUp }
+  }
+
+  private func sendNow(_ leg: ProbeLeg) throws(Refusal) {
+    let isSent: Bool
+    do {
+      isSent = try leg.sendHello()
+    } catch {
+      throw Refusal(upstream: error)
+    }
+    guard isSent else { throw .helloHeldUp }
   }
 }

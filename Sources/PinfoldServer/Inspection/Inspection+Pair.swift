@@ -16,7 +16,7 @@ extension Inspection {
   mutating func openProbeLeg(for hello: ClientHello) async throws(Refusal) -> ProbeLeg? {
     guard hello.offersTLS13, decision.tls13 == .probe, rules.configuration.tls.probeReuseSeconds == 0,
       probedAhead == nil, !isOlder,
-      !worker.upstreams.answersOlder(decision.authority, verifyOnly: decision.action == .verifyOnly)
+      !worker.upstreams.answersOlder(decision.authority, ground)
     else { return nil }
     let leg = try await makeLeg(for: hello, twin: true)
     firstProbe = firstProbe ?? leg.handshake

@@ -69,7 +69,14 @@ extension Inspection {
     isFullTLS13 = !isResumed
     if let leg { try await readOn(&reader, until: leg) }
     let found: Probed?
-    if let probedAhead { found = probedAhead } else { found = try await runProbe(hellos.client, leg, twin: true) }
+    if let probedAhead {
+      found = probedAhead
+    } else if leg != nil || rules.configuration.tls.probeReuseSeconds > 0 {
+      found = try await runProbe(hellos.client, leg, twin: true)
+    } else {
+      // A probe from now on would show which connection is the app's.
+      throw .newerThanKnown
+    }
     guard let found else { return nil }
     guard found.isTLS13 else {
       // The key's owner does not speak TLS 1.3 here: somebody else did on the app's connection.
@@ -93,7 +100,7 @@ extension Inspection {
       outcome = await reusableProbe(hello, seconds: rules.configuration.tls.probeReuseSeconds)
     } else {
       // Not expected, so dialled late: by a hello that needs none of the app's to answer a retry.
-      let late = try await makeLeg(for: hello, twin: twin && !hasRetried)
+      let late = try await makeLeg(for: hello, twin: false)
       kind = late.kind
       outcome = await late.outcome(patience: patience)
       late.abandon()
@@ -102,12 +109,11 @@ extension Inspection {
     // A shared one is counted where it is made: it is one probe for however many tunnels.
     let shard = isShared ? nil : worker.shard
     switch outcome {
-    case .stalled where releasedDown == 0 && (leg != nil || isShared || !twin):
+    case .stalled where releasedDown == 0:
       // The next try probes first, as after a resumption.
       if isShared { openSSLStalled = true }
       return nil
     case .stalled:
-      // Also a twin that was dialled late: its hello would come again in a pair, and the app's was seen alone before.
       shard?.probe(kind, .failure)
       throw Refusal(.probeFailed, "probe: the upstream serves one connection at a time", method: .probe)
     case .resumed(let detail):
@@ -120,7 +126,7 @@ extension Inspection {
       // A twin's answer vouches for TLS 1.3 only where it is one.
       let isOfUse = !twin || seen.isTLS13
       shard?.probe(kind, isOfUse ? .success : .failure)
-      if isOfUse, leg != nil, !leavesEarly { worker.upstreams.noteServesTwo(decision.authority) }
+      if isOfUse, leg != nil, !leavesEarly { worker.upstreams.noteServesTwo(decision.authority, ground) }
       return Probed(evidence: try judge(seen), isTLS13: seen.isTLS13)
     }
   }

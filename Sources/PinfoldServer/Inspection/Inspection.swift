@@ -94,6 +94,9 @@ struct Inspection {
     var lesson: Lesson?
   }
 
+  /// By what the upstream's key is known here.
+  var ground: UpstreamMemory.Ground { decision.action == .verifyOnly ? .chain : .pins }
+
   /// Inspects the handshake from the client's first byte to the verdict.
   mutating func run() async throws(Refusal) -> Admission {
     moment = worker.ledger.moment
@@ -112,7 +115,7 @@ struct Inspection {
       }
       draws += 1
       upstream.close()
-      leavesEarly = draws > Self.patientDraws && !worker.upstreams.servesTwo(decision.authority)
+      leavesEarly = draws > Self.patientDraws && !worker.upstreams.servesTwo(decision.authority, ground)
       // A twin cannot answer a retry before the app has, so here too a hello that needs none of the app's goes ahead.
       if openSSLStalled || (leavesEarly && retryStalled), probedAhead == nil {
         probedAhead = try await runProbe(hello, nil, twin: false)
@@ -126,7 +129,7 @@ struct Inspection {
     guard verdict.allows else { throw Refusal(verdict) }
     if isFullTLS13 { noteFullTLS13(finding) }
     // Whoever could make Pinfold believe it would meet a lone connection next time.
-    if provedOlder { worker.upstreams.noteOlder(decision.authority, verdict.reason) }
+    if provedOlder { worker.upstreams.noteOlder(decision.authority, by: verdict.reason) }
     return Admission(
       verdict: verdict, upstream: upstream, down: Array(reader.held(releasedDown..<reader.receivedEnd)), up: surplus,
       alreadyUp: finding.sentUp, alreadyDown: releasedDown, lesson: finding.lesson)
@@ -261,7 +264,7 @@ struct Inspection {
         guard let evidence = try await judgeResumed(hello, leg) else { return nil }
         return Finding(evidence: evidence, method: .probe, sentUp: sentUp)
       case .tls13(let serverHello):
-        worker.upstreams.forget(decision.authority)
+        worker.upstreams.noteTLS13(decision.authority, ground)
         if isOlder { throw .olderProbe }
         let hellos = Hellos13(first: first, retry: request.map { ($0, hello) }, server: serverHello)
         guard let (evidence, method) = try await judgeTLS13(hellos, &reader, leg) else { return nil }

@@ -76,17 +76,18 @@ import PinfoldWire
   /// The label of metrics and lines.
   var kind: ProbeKind { handshake.kind }
 
-  /// Sends the probe's ClientHello, the first or the one that was prepared. Nothing is read behind it before `goOn`.
-  /// Without one to send nothing happens.
-  func sendHello() {
+  /// Sends the probe's ClientHello, the first or the one that was prepared, as far as the upstream takes it now, and says
+  /// whether that is all of it. Nothing is read behind it before `goOn`. Without one to send nothing happens.
+  func sendHello() throws(IOError) -> Bool {
     loop.preconditionOnLoop()
-    guard behindHello == nil else { return }
-    if work == nil {
-      behindHello = sendNow(handshake.start())
-    } else if let step = prepared, awaitsAnswer {
-      behindHello = sendNow(step)
-    }
-    prepared = nil
+    defer { prepared = nil }
+    let step = work == nil ? handshake.start() : prepared
+    guard behindHello == nil, work == nil || awaitsAnswer, let step else { return true }
+    behindHello = step
+    guard case .send(let hello) = step else { return true }
+    let sent = try socket.trySend(hello.span)
+    behindHello = sent == hello.count ? .needMore : .send(Array(hello[sent...]))
+    return sent == hello.count
   }
 
   /// Goes on by itself behind the hello that was sent.
@@ -108,18 +109,13 @@ import PinfoldWire
     prepared = handshake.secondHello(hello)
   }
 
-  /// The hello leaves now, in the order that was drawn; what the socket does not take yet is sent by the task.
-  private func sendNow(_ step: ProbeHandshake.Step) -> ProbeHandshake.Step {
-    guard case .send(let hello) = step, let sent = try? socket.trySend(hello.span) else { return step }
-    return sent == hello.count ? .needMore : .send(Array(hello[sent...]))
-  }
-
   /// Waits for the end. A leg on which nothing at all is heard for `patience` from now on is stalled; it stays open, so
   /// that both connections of a pair can end alike.
   func outcome(patience: Duration) async -> Outcome {
     loop.preconditionOnLoop()
     if work == nil {
-      sendHello()
+      // What the upstream does not take yet is sent by the task, which also finds out what went wrong.
+      _ = try? sendHello()
       goOn()
     }
     giveUpRetry()

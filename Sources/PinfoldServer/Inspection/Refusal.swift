@@ -56,6 +56,12 @@ extension Refusal {
   /// TLS 1.3 on the app's connection, where whoever was asked before chose an older version.
   static let olderProbe = Refusal(
     .probeFailed, "probe: an older version than on the application's connection", method: .probe)
+  /// TLS 1.3 on a connection that went alone, since the upstream had chosen an older version before.
+  static let newerThanKnown = Refusal(
+    .probeFailed, "probe: none ran beside, since the upstream chose an older version before; the next tunnel has one",
+    method: .probe)
+  /// The upstream took in less than the hello of the app, or of the probe beside it.
+  static let helloHeldUp = Refusal(.upstreamUnreachable, "the upstream does not take in a whole ClientHello")
   /// By a rule with `tls13: "deny"`.
   static let tls13Denied = Refusal(
     .tls13Denied, "the rule demands TLS 1.2 or older and the upstream chose TLS 1.3")

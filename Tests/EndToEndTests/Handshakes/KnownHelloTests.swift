@@ -91,7 +91,7 @@ extension Handshakes {
     {
       let path = try StagedPath(versions: "TLSv1.3") { $0.number.isMultiple(of: 2) ? .silent : .flood }
       for _ in 0..<6 {
-        #expect(try !Client.curl.fetch(proxy: path.pinfold.port, options: ["--max-time", "2"]).succeeded)
+        #expect(try !Client.curl.fetch(proxy: path.pinfold.port, options: ["--max-time", "4"]).succeeded)
       }
       // A busy machine reads late now and then; what is left to lie does so on half of a tunnel's first four pairs.
       #expect(path.floods >= 6 && path.unread * 5 <= path.floods, "\(path.unread) of \(path.floods) unread")
@@ -110,21 +110,6 @@ extension Handshakes {
       #expect(try !Client.curl.fetch(proxy: path.pinfold.port).succeeded)
       #expect(!path.isRead)
       #expect(try path.pinfold.reasons() == ["probe_failed"], "\(path.pinfold.decisions)")
-    }
-
-    @Test("The late twin of an upstream that was known as older is no more than that: no pair follows it")
-    func stallsLateTwin() throws {
-      let path = try StagedPath(versions: "TLSv1.2") { dial in
-        switch dial.number {
-        case 3: .evil
-        case 4: .silent
-        default: .genuine
-        }
-      }
-      #expect(try Client.curl.fetch(proxy: path.pinfold.port).succeeded)
-      #expect(try !Client.curl.fetch(proxy: path.pinfold.port).succeeded)
-      #expect(!path.isRead && path.connections == 4)
-      #expect(try path.pinfold.reasons(2) == ["pin_match", "probe_failed"], "\(path.pinfold.decisions)")
     }
 
     @Test("A shared probe that the key's owner answers in TLS 1.2 vouches for nobody's TLS 1.3") func shared() throws {

@@ -7,6 +7,8 @@ import Testing
 struct StagedPath {
   enum Fate: Sendable {
     case genuine, evil
+    /// Another server of the key's owner, who does not speak TLS 1.3 there.
+    case older
     /// Nothing is answered.
     case silent
     /// A session of TLS 1.2 is resumed, as far as anybody can who owns no key.
@@ -37,6 +39,7 @@ struct StagedPath {
 
   let genuine: Servers.Running
   let pinfold: Pinfold
+  private let older: Servers.Running
   private let evil: Servers.Running
   private let evilLog: Workspace
   private let path: FakeUpstream
@@ -48,10 +51,11 @@ struct StagedPath {
   ) throws {
     let certificates = try Certificates.shared()
     genuine = try Servers.nginx(certificates.ecdsa, protocols: versions)
+    older = try Servers.nginx(certificates.ecdsa, protocols: "TLSv1.2")
     evilLog = try Workspace("evil")
     evil = try Servers.nginx(
       certificates.other, protocols: "TLSv1.3", options: "access_log \(evilLog.path("requests"));")
-    let (honest, own) = (genuine.port, evil.port)
+    let (honest, old, own) = (genuine.port, older.port, evil.port)
     let count = Count()
     self.count = count
     path = try FakeUpstream { near in
@@ -76,16 +80,18 @@ struct StagedPath {
         near.socket.endSending()
         near.readToEnd()
       case .flood:
+        // A pair lasts four times as long as the first answer took.
+        Thread.sleep(forTimeInterval: 0.2)
         Self.passFlight(near, hello, honest)
         for _ in 0..<6 { near.socket.send([23, 3, 3, 0x40, 0] + [UInt8](repeating: 7, count: 16_384)) }
         count.floods.add(1, ordering: .relaxed)
-        // Not as long as a pair lasts at least.
-        let isRead: Void? = try? Wait.untilTrue("being read", seconds: 0.15) {
+        let isRead: Void? = try? Wait.untilTrue("being read", seconds: 0.5) {
           Interceptor.bytesUnread(behind: near.socket.localPort, from: near.socket.remotePort) == 0
         }
         if isRead == nil { count.unread.add(1, ordering: .relaxed) }
         near.readToEnd()
       case .genuine: Self.join(near, hello, honest)
+      case .older: Self.join(near, hello, old)
       case .evil: Self.join(near, hello, own)
       }
     }

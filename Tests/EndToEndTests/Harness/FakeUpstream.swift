@@ -33,10 +33,10 @@ final class FakeUpstream: Sendable {
   }
 
   /// The connection is closed when the script returns.
-  init(_ script: @escaping @Sendable (Connection) -> Void) throws {
+  init(isNarrow: Bool = false, _ script: @escaping @Sendable (Connection) -> Void) throws {
     let log = Log()
     self.log = log
-    listener = try Listener { socket in
+    listener = try Listener(isNarrow: isNarrow) { socket in
       let recording = Recording()
       log.received.withLock { $0.append(recording) }
       script(Connection(socket: socket, recording: recording))

@@ -8,15 +8,15 @@ final class Listener: Sendable {
   private let stopped = Atomic<Bool>(false)
   private let accepted = Mutex<(count: Int, open: [Int: Socket])>((0, [:]))
 
-  convenience init(_ serve: @escaping @Sendable (Socket) -> Void) throws {
-    try self.init(numbered: { socket, _ in serve(socket) })
+  convenience init(isNarrow: Bool = false, _ serve: @escaping @Sendable (Socket) -> Void) throws {
+    try self.init(isNarrow: isNarrow, numbered: { socket, _ in serve(socket) })
   }
 
   /// The same with the number of each connection, from 1, in the order in which they were accepted: the threads of two
   /// that come at the same moment may run in any order.
-  init(numbered serve: @escaping @Sendable (Socket, Int) -> Void) throws {
+  init(isNarrow: Bool = false, numbered serve: @escaping @Sendable (Socket, Int) -> Void) throws {
     port = try FreePort.next()
-    guard let socket = try Socket.listen(on: port) else { throw HarnessError("port \(port) was taken") }
+    guard let socket = try Socket.listen(on: port, isNarrow: isNarrow) else { throw HarnessError("port \(port) was taken") }
     self.socket = socket
     let accept: @Sendable (Listener) -> Bool = { listener in
       guard let connection = listener.socket.accept(timeout: 0.25) else { return !listener.isStopped }

@@ -61,9 +61,15 @@ final class Socket: Sendable {
     return result == 0 ? socket : nil
   }
 
-  /// Listens on the port; `nil` when it is taken.
-  static func listen(on port: UInt16, backlog: Int32 = 64) throws -> Socket? {
-    guard let socket = try bound(to: port), Glibc.listen(socket.descriptor, backlog) == 0 else { return nil }
+  /// Listens on the port; `nil` when it is taken. On a narrow one the peer's system takes in little before somebody reads:
+  /// some 20 KB of a TCP connection with small segments and a small window.
+  static func listen(on port: UInt16, backlog: Int32 = 64, isNarrow: Bool = false) throws -> Socket? {
+    guard let socket = try bound(to: port) else { return nil }
+    if isNarrow {
+      socket.set(TCP_MAXSEG, level: Int32(IPPROTO_TCP), 88)
+      socket.set(SO_RCVBUF, 1)
+    }
+    guard Glibc.listen(socket.descriptor, backlog) == 0 else { return nil }
     return socket
   }
 
