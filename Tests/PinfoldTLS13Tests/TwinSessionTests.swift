@@ -195,6 +195,20 @@ import Testing
     }
   }
 
+  /// Would catch a twin that is told from its app by the clock.
+  @Test("a random that begins with the time has a twin that does so too, and no other byte of it") func timeInRandom()
+    throws
+  {
+    let capture = try Capture.named("tls13-curl-nginx")
+    let app = try capture.hello()
+    let first = app.random.prefix(4).reduce(0) { $0 << 8 | Int64($1) }
+    for (offset, isTime) in [(0, true), (-86_399, true), (86_399, true), (-86_400, false), (86_400, false)] {
+      let twin = try TwinSession(of: app, now: Timestamp(seconds: first + Int64(offset))).hello.hello
+      #expect((twin.random.prefix(4) == app.random.prefix(4)) == isTime)
+      #expect(zip(twin.random, app.random).dropFirst(4).count { $0 == $1 } < 8)
+    }
+  }
+
   @Test("an answer meant for the app is not one for its twin") func replayedAnswer() throws {
     // The attacker sends the twin what the genuine server said to the app: neither keys nor transcript fit. Rows are the
     // captures whose ServerHello reads well as an answer to the twin, up to the session id.

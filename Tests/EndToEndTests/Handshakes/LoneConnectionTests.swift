@@ -22,9 +22,7 @@ extension Handshakes {
     }
 
     /// The older server may be any on which the key is used, and honest: no signature says for which address it is.
-    @Test("Who knows an older server of the key's owner meets a lone connection once, and is refused there") func older()
-      throws
-    {
+    @Test func `who knows an older server of the key's owner meets a lone connection once, and is refused`() throws {
       let stage = try StagedPath(versions: "TLSv1.3") { dial in
         switch dial.number {
         case 1, 2, 6, 7: .older
@@ -44,8 +42,7 @@ extension Handshakes {
       #expect(try stage.pinfold.reasons(5) == reasons, "\(stage.pinfold.decisions)")
     }
 
-    @Test("Where the key's owner speaks TLS 1.2 only, nobody else's TLS 1.3 is let through behind him") func only() throws
-    {
+    @Test func `where the key's owner speaks TLS 1.2 only, nobody else's TLS 1.3 is let through behind him`() throws {
       let stage = try StagedPath(versions: "TLSv1.2") { $0.number == 3 ? .evil : .genuine }
       #expect(try Client.curl.fetch(proxy: stage.pinfold.port).succeeded)
       #expect(try !Client.curl.fetch(proxy: stage.pinfold.port).succeeded)

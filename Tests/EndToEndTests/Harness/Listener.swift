@@ -16,7 +16,9 @@ final class Listener: Sendable {
   /// that come at the same moment may run in any order.
   init(isNarrow: Bool = false, numbered serve: @escaping @Sendable (Socket, Int) -> Void) throws {
     port = try FreePort.next()
-    guard let socket = try Socket.listen(on: port, isNarrow: isNarrow) else { throw HarnessError("port \(port) was taken") }
+    guard let socket = try Socket.listen(on: port, isNarrow: isNarrow) else {
+      throw HarnessError("port \(port) was taken")
+    }
     self.socket = socket
     let accept: @Sendable (Listener) -> Bool = { listener in
       guard let connection = listener.socket.accept(timeout: 0.25) else { return !listener.isStopped }
