@@ -49,14 +49,26 @@ package final class HTTPServer {
     _ socket: consuming ListeningSocket, loop: EventLoop, posts: Set<String> = [], limits: Limits = .few,
     handler: @escaping (HTTPRequest) -> HTTPResponse
   ) throws(IOError) {
+    try self.init(socket, loop: loop, posts: posts, limits: limits) { request, responder in
+      responder.send(handler(request))
+    }
+  }
+
+  /// The same, for a site of which some paths answer later.
+  ///
+  /// - Parameter responder: called on the loop's thread; to answer through what it is given.
+  package convenience init(
+    _ socket: consuming ListeningSocket, loop: EventLoop, posts: Set<String>, limits: Limits = .few,
+    responder: @escaping (HTTPRequest, HTTPResponder) -> Void
+  ) throws(IOError) {
     let methods = posts.isEmpty ? pinfold_http_methods : pinfold_http_methods_and_post
-    try self.init(socket, loop: loop, methods: methods, limits) { request, responder in
+    try self.init(socket, loop: loop, methods: methods, limits) { request, answer in
       if request.isPost, !posts.contains(request.path) {
         var refusal = HTTPResponse(status: 405, text: "this path only reads; use GET\n")
         refusal.fields.append(("Allow", "GET, HEAD"))
-        responder.send(refusal)
+        answer.send(refusal)
       } else {
-        responder.send(handler(request))
+        responder(request, answer)
       }
     }
   }

@@ -5,7 +5,8 @@ internal import CLibevent
 /// `@unchecked Sendable`: may be carried by tasks, but is used on the loop's thread only, which `send` checks.
 @safe
 package final class HTTPResponder: @unchecked Sendable {  // One thread's, see above.
-  private let loop: EventLoop
+  /// The server's loop.
+  package let loop: EventLoop
   private weak var server: HTTPServer?
   /// evhttp's request: alive until it is answered, also when its client has gone, or its server.
   private var request: OpaquePointer?

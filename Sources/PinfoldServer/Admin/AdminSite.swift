@@ -5,7 +5,7 @@ import PinfoldPolicy
 import PinfoldTelemetry
 
 /// The pages of the admin port: metrics, health, readiness, status. It answers from memory at once. One path changes
-/// something, and asks for a token.
+/// something, asks for a token, and answers when the disk has it.
 final class AdminSite: Sendable {
   let services: Services
   private let history: ReloadHistory
@@ -27,7 +27,11 @@ final class AdminSite: Sendable {
   }
 
   /// Answers one request.
-  func answer(_ request: HTTPRequest) -> HTTPResponse {
+  func answer(_ request: HTTPRequest, _ responder: HTTPResponder) {
+    if request.path == Self.rearmPath { rearm(request, responder) } else { responder.send(page(request)) }
+  }
+
+  private func page(_ request: HTTPRequest) -> HTTPResponse {
     switch request.path {
     case "/metrics":
       return HTTPResponse(
@@ -39,7 +43,6 @@ final class AdminSite: Sendable {
       return HTTPResponse(status: 503, text: "\(readiness.detail ?? "not ready")\n")
     case "/status":
       return HTTPResponse(status: 200, contentType: "application/json", body: status().json)
-    case Self.rearmPath: return rearm(request)
     case "/":
       return HTTPResponse(status: 200, contentType: "text/html; charset=utf-8", body: StatusPage(status()).html)
     default: return HTTPResponse(status: 404, text: "not found; try /metrics /healthz /readyz /status\n")

@@ -79,7 +79,21 @@ final class BreakerWatch: Sendable {
   }
 
   /// Ends every suspension of a rule and counts anew. Returns how many there were.
-  func rearm(_ rule: RuleReference) -> Int { change { $0.rearm(rule) } }
+  ///
+  /// `whenKept` is told once, from any thread, whether that is written down, so that they do not come back after a crash;
+  /// where there were none, what is written down is put right all the same.
+  func rearm(_ rule: RuleReference, whenKept: @escaping @Sendable (Bool) -> Void) -> Int {
+    let count = change { $0.rearm(rule) }
+    guard let keeper = keeper.withLock({ $0 }) else {
+      whenKept(true)
+      return count
+    }
+    keeper.keep({ [self] in current }, whenDone: whenKept)
+    return count
+  }
+
+  /// Writes down what is not yet. To be called once, when the disk's thread has ended and nothing changes any more.
+  func finish() { keeper.withLock { $0 }?.finish { current } }
 
   /// What `/status` shows.
   func figures(_ policy: PolicySnapshot) -> Status.Breaker? {
@@ -115,7 +129,7 @@ final class BreakerWatch: Sendable {
       return events
     }
     for event in events { say(event) }
-    if events.contains(where: \.changesSuspensions) { keep() }
+    if events.contains(where: \.changesSuspensions) { keeper.withLock { $0 }?.keep { [self] in current } }
     return events.count
   }
 
@@ -137,13 +151,10 @@ final class BreakerWatch: Sendable {
     }
   }
 
-  /// Has the suspensions of this moment written down.
-  private func keep() {
-    guard let keeper = keeper.withLock({ $0 }) else { return }
-    keeper.keep { [self] in
-      let moment = BreakerClock.moment
-      return breaker.withLock { ($0.terms.policyVersion, $0.openSuspensions(at: moment)) }
-    }
+  /// The suspensions of this moment, to be written down.
+  private var current: SuspensionKeeper.Suspensions {
+    let moment = BreakerClock.moment
+    return breaker.withLock { ($0.terms.policyVersion, $0.openSuspensions(at: moment)) }
   }
 
   private func fields(of trip: BreakerTrip) -> [LogEvent.Field] {

@@ -9,16 +9,29 @@ import Synchronization
 /// Keeps suspensions over a restart: one record of the sealed cache, so that a state directory tells no host without its
 /// key, and nothing that was altered suspends anything.
 ///
-/// Writing waits for the disk and is done on a loop of its own; several changes at once become one write. What could not
-/// be written, or is lost with a crash in between, is armed after the restart.
+/// Writing waits for the disk and is done on a loop of its own; several changes at once become one write. After a crash
+/// the record is as it was before the changes that were not written yet: a suspension that began is armed, and one that
+/// ended comes back, for the rest of its time at most. So who ends one can be told when that is written.
 final class SuspensionKeeper: Sendable {
+  /// The policy's version, and what is suspended.
+  typealias Suspensions = (version: UInt64, suspensions: [BreakerTrip])
+
+  /// What is to be written, and who waits for it.
+  private struct Debt {
+    /// A write is queued that takes up every change until it begins.
+    var isQueued = false
+    /// The record is not what it should be: no write came after a change, or the last one failed.
+    var isOwed = false
+    var waiting: [@Sendable (Bool) -> Void] = []
+  }
+
   /// The record's name in the cache.
   private static let record = "suspensions"
 
   private let cache: SealedCache
   private let disk: EventLoop
   private let log: Logger
-  private let isScheduled = Atomic<Bool>(false)
+  private let debt = Mutex(Debt())
 
   init(_ cache: SealedCache, disk: EventLoop, log: Logger) {
     self.cache = cache
@@ -43,25 +56,45 @@ final class SuspensionKeeper: Sendable {
     try cache.read(.breaker, record).flatMap { SuspensionRecord($0) }
   }
 
-  /// Has written down what `current` says when it is written.
-  func keep(_ current: @escaping @Sendable () -> (version: UInt64, suspensions: [BreakerTrip])) {
-    guard !isScheduled.exchange(true, ordering: .acquiringAndReleasing) else { return }
-    disk.execute { [self] in
-      isScheduled.store(false, ordering: .releasing)
-      let (version, suspensions) = current()
-      write(SuspensionRecord(version: version, suspensions: suspensions.compactMap { .init($0) }))
+  /// Has written down what `current` says when it is written. `whenDone` is told once, on the disk's thread, whether it
+  /// is; never where that thread ends before.
+  func keep(_ current: @escaping @Sendable () -> Suspensions, whenDone: (@Sendable (Bool) -> Void)? = nil) {
+    let isFirst = debt.withLock { debt in
+      defer { (debt.isQueued, debt.isOwed) = (true, true) }
+      if let whenDone { debt.waiting.append(whenDone) }
+      return !debt.isQueued
     }
+    if isFirst { disk.execute { [self] in write(current) } }
   }
 
-  private func write(_ record: SuspensionRecord) {
+  /// Writes what is still owed. To be called once, when the disk's thread has ended, which drops what was queued there.
+  func finish(_ current: () -> Suspensions) {
+    if debt.withLock(\.isOwed) { write(current) }
+  }
+
+  private func write(_ current: () -> Suspensions) {
+    // Before it is asked what to write: a change after that queues another write.
+    let waiting = debt.withLock { debt in
+      defer { debt = Debt() }
+      return debt.waiting
+    }
+    let (version, suspensions) = current()
+    let isWritten = write(SuspensionRecord(version: version, suspensions: suspensions.compactMap { .init($0) }))
+    if !isWritten { debt.withLock { $0.isOwed = true } }
+    for tell in waiting { tell(isWritten) }
+  }
+
+  private func write(_ record: SuspensionRecord) -> Bool {
     do throws(CacheError) {
       if record.suspensions.isEmpty {
         try cache.remove(.breaker, Self.record)
       } else {
         try cache.write(.breaker, Self.record, record.bytes)
       }
+      return true
     } catch {
       log.write(.warning, "suspensions cannot be kept over a restart", [.init("error", .text(error.description))])
+      return false
     }
   }
 }

@@ -29,7 +29,7 @@ final class ControlRoom: @unchecked Sendable {
     do throws(IOError) {
       let socket = try ListeningSocket(.tcp(address), sharing: false)
       let endpoint = socket.endpoint
-      site = try HTTPServer(socket, loop: loop, posts: [AdminSite.rearmPath]) { pages.answer($0) }
+      site = try HTTPServer(socket, loop: loop, posts: [AdminSite.rearmPath]) { pages.answer($0, $1) }
       return endpoint
     } catch {
       throw .cannotListen(address: address.text, error)

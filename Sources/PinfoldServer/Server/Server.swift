@@ -209,6 +209,7 @@ package final class Server: Sendable {
     reloadThread.stop()
     services.supply.finish()
     controlThread.stop()
+    services.breaker.finish()
     services.gatekeeper.finish()
     services.audit.record(AuditRecord(.stop))
     services.audit.finish()

@@ -98,6 +98,11 @@ struct BreakerStage {
   /// Log lines with this message.
   func lines(_ message: String) -> [[String: Any]] { pinfold.log.filter { $0["message"] as? String == message } }
 
+  /// Every record of the audit that is on disk.
+  func audit() throws -> String {
+    try Command.output(["sh", "-c", "cat \(pinfold.workspace.folder.path)/audit-*.jsonl"])
+  }
+
   static let suspended = "failure threshold crossed: enforcement suspended"
   static let alerted = "failure threshold crossed: pins do not match"
   static let rearmed = "enforcement re-armed"

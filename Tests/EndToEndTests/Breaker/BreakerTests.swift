@@ -46,8 +46,7 @@ extension Operation {
       try Wait.untilTrue("the line of its end") { !stage.lines(BreakerStage.rearmed).isEmpty }
       #expect(stage.lines(BreakerStage.rearmed).compactMap { $0["why"] as? String } == ["elapsed"])
       try Wait.untilTrue("the record's end") { stage.kept.isEmpty }
-      let records = try Command.output(["sh", "-c", "cat \(stage.pinfold.workspace.folder.path)/audit-*.jsonl"])
-        .split(separator: "\n").filter { $0.contains(#""event":"breaker""#) }
+      let records = try stage.audit().split(separator: "\n").filter { $0.contains(#""event":"breaker""#) }
       #expect(records.count == 2, "\(records)")
       #expect(records.first?.contains(#""action":"suspend""#) == true && !records.description.contains("127.0.0.1"))
       #expect(records.last?.contains(#""why":"elapsed""#) == true)
@@ -164,6 +163,38 @@ extension Operation {
       let attributes = try FileManager.default.attributesOfItem(
         atPath: stage.pinfold.workspace.path("state/admin.token"))
       #expect(attributes[.posixPermissions] as? Int == 0o600)
+    }
+
+    /// Guards: that who ends a suspension is told so when the disk has it, and not before.
+    @Test("A re-armed rule stays armed, whatever ends the proxy right after") func rearmed() throws {
+      let server = try rotated()
+      let before = try BreakerStage(BreakerStage.settings(port: server.port, samples: 2))
+      #expect(try before.tunnels(3) == ["refused": 2, "other": 1])
+      try Wait.untilTrue("the record") { !before.kept.isEmpty }
+      let record = try #require(before.kept.first)
+      func rearm() throws -> Command {
+        let file = before.pinfold.workspace.path("pinfold.json5")
+        return try Pinfold.command("status", "-c", file, "--rearm", BreakerStage.host)
+      }
+      // In the record's place what cannot be removed as a file.
+      let aside = URL(filePath: before.pinfold.workspace.path("aside"))
+      try FileManager.default.moveItem(at: record, to: aside)
+      try FileManager.default.createDirectory(at: record.appending(path: "in"), withIntermediateDirectories: true)
+      let undone = try rearm()
+      #expect(undone.ending == .exited(1) && undone.errors.contains("(503)"), "\(undone)")
+      #expect(undone.errors.contains("armed for now: 1 suspension ended, but the disk has not taken it"), "\(undone)")
+      #expect(try before.tunnels(1) == ["refused": 1])
+      try FileManager.default.removeItem(at: record)
+      try FileManager.default.moveItem(at: aside, to: record)
+      let armed = try rearm()
+      #expect(armed.succeeded, "\(armed)")
+      #expect(before.kept.isEmpty, "it was said before it was so")
+      before.pinfold.child.signal(SIGKILL)
+      try before.pinfold.child.wait()
+      var after = before
+      after.pinfold = try Pinfold(after: before.pinfold)
+      #expect(try after.figures().suspensions.isEmpty)
+      #expect(try after.tunnels(1) == ["refused": 1])
     }
   }
 }

@@ -66,7 +66,7 @@ import Testing
     #expect(watch.amend(decision, for: .user("user-8")).state == .enforce)
     #expect(watch.isSuspendedForAnyone(decision))
     #expect(watch.failureRatio(of: .name("api.example.com")) == 1)
-    #expect(watch.rearm(rule) == 8)
+    #expect(watch.rearm(rule) { _ in } == 8)
     #expect(!watch.isSuspendedForAnyone(decision))
   }
 
@@ -95,7 +95,8 @@ import Testing
     watch.adopt(PolicySnapshot(.notConfigured, local: LocalPolicy()))
     for _ in 0..<100 { watch.count(nil, .internalError, client: .local) }
     #expect(watch.figures(PolicySnapshot(.notConfigured, local: LocalPolicy())) == nil)
-    #expect(watch.rearm(rule) == 0)
+    let count = watch.rearm(rule) { #expect($0, "there is nothing to write down") }
+    #expect(count == 0)
     watch.expire()
   }
 }

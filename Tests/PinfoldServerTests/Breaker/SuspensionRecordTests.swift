@@ -5,6 +5,7 @@ import PinfoldModel
 import PinfoldPolicy
 import PinfoldSupply
 import PinfoldTelemetry
+import Synchronization
 import Testing
 
 @testable import PinfoldServer
@@ -153,6 +154,46 @@ import Testing
     #expect(keeper.load(version: 8).isEmpty)
     keep(keeper, [], on: disk)
     #expect(place.files.isEmpty, "no suspension, no record")
+  }
+
+  /// Would catch a stop that leaves an ended suspension on the disk. The loop never runs, as one that is stopped while a
+  /// write before was slow.
+  @Test func `what the disk's thread did not come to is written at the end, once`() throws {
+    var place = Place()
+    let log = try Logger(level: .error, format: .json)
+    defer { log.finish() }
+    let keeper = SuspensionKeeper(try place.cache(), disk: try EventLoop(), log: log)
+    let trips = [try Self.trip(.local)]
+    keeper.finish { (7, trips) }
+    #expect(place.files.isEmpty, "nothing was owed")
+    let told = Mutex<[Bool]>([])
+    for _ in 0..<2 {
+      keeper.keep({ (7, trips) }) { isWritten in told.withLock { $0.append(isWritten) } }
+    }
+    #expect(place.files.isEmpty && told.withLock(\.isEmpty))
+    keeper.finish { (7, trips) }
+    #expect(place.files.count == 1 && told.withLock { $0 } == [true, true])
+    keeper.finish { (7, []) }
+    #expect(place.files.count == 1, "nothing was owed any more")
+  }
+
+  @Test func `who waits for the record is told that it could not be changed, and it stays owed`() throws {
+    var place = Place()
+    let disk = try DiskThread()
+    let keeper = SuspensionKeeper(try place.cache(), disk: disk.loop, log: disk.log)
+    keep(keeper, [try Self.trip(.local)], on: disk)
+    let file = place.files[0]
+    // A folder that is not empty cannot be removed as a file, by nobody.
+    try FileManager.default.removeItem(atPath: file)
+    try FileManager.default.createDirectory(atPath: file + "/in", withIntermediateDirectories: true)
+    let told = Mutex<[Bool]>([])
+    keeper.keep({ (7, []) }) { isWritten in told.withLock { $0.append(isWritten) } }
+    disk.wait()
+    #expect(told.withLock { $0 } == [false])
+    try FileManager.default.removeItem(atPath: file)
+    let trips = [try Self.trip(.user("alice"))]
+    keeper.finish { (7, trips) }
+    #expect(keeper.load(version: 7).map(\.client) == [.user("alice")])
   }
 
   @Test func `an altered record suspends nothing, whichever byte it is`() throws {
