@@ -58,6 +58,14 @@ private struct Talk {
   }
 }
 
+/// What a tunnel came to, and how many of its bytes passed under the watch.
+private struct Served {
+  var isWhole: Bool
+  var watched: UInt64
+  var up: UInt64
+  var down: UInt64
+}
+
 /// Two loopback connections with a watched relay between them; all on one loop.
 private final class House: @unchecked Sendable {  // Touched on its loop's thread only.
   let loop: EventLoop
@@ -77,15 +85,17 @@ private final class House: @unchecked Sendable {  // Touched on its loop's threa
   }
 
   /// Watches, then relays; what the watch itself came to is the answer.
-  func serve(patience: Duration = .seconds(10)) -> Task<(isWhole: Bool, up: UInt64, down: UInt64), any Error> {
+  func serve(patience: Duration = .seconds(10)) -> Task<Served, any Error> {
     Task(executorPreference: loop) {
       var watched = WatchedRelay(
         try self.talk.lesson(), client: self.nearClient, upstream: self.nearServer, ledger: self.ledger,
         deadline: self.loop.deadline(after: patience), idle: .seconds(10))
       let isWhole = await watched.run()
-      guard isWhole else { return (false, watched.up, watched.down) }
+      let byteCount = watched.up + watched.down
+      guard isWhole else { return Served(isWhole: false, watched: byteCount, up: watched.up, down: watched.down) }
       let result = await Relay.run(client: self.nearClient, upstream: self.nearServer, idle: .seconds(10))
-      return (true, watched.up + result.bytesUp, watched.down + result.bytesDown)
+      return Served(
+        isWhole: true, watched: byteCount, up: watched.up + result.bytesUp, down: watched.down + result.bytesDown)
     }
   }
 
@@ -190,6 +200,38 @@ private final class House: @unchecked Sendable {  // Touched on its loop's threa
       house.server.shutdownWrite()
       #expect(try await served.value.isWhole)
       #expect(try !house.talk.isKnown(to: house.ledger))
+    }
+  }
+
+  /// Would catch a tunnel that keeps its worker to itself for as long as a server talks to a silent client.
+  @Test("A server that talks on to a silent client ends the watch, and no byte is lost") func flood() async throws {
+    try await inHouse { house in
+      let served = house.serve()
+      try await house.say(house.talk.second, from: house.client)
+      #expect(try await house.hear(house.talk.second.count, at: house.server) == house.talk.second)
+      let flood = house.talk.answer + (0..<4_000_000).map { UInt8(truncatingIfNeeded: $0 % 251) }
+      let told = Task(executorPreference: house.loop) {
+        try await house.say(flood, from: house.server)
+        house.server.shutdownWrite()
+      }
+      #expect(try await house.hear(flood.count, at: house.client) == flood)
+      try await told.value
+      house.client.shutdownWrite()
+      let result = try await served.value
+      #expect(result.isWhole && result.down == UInt64(flood.count))
+      #expect(result.watched < 1_200_000, "\(result.watched) bytes under the watch")
+    }
+  }
+
+  @Test("Bytes that are there do not make the time of the watch longer") func late() async throws {
+    try await inHouse { house in
+      try await house.say(house.talk.second, from: house.client)
+      let served = house.serve(patience: .zero)
+      #expect(try await house.hear(house.talk.second.count, at: house.server) == house.talk.second)
+      house.client.shutdownWrite()
+      house.server.shutdownWrite()
+      let result = try await served.value
+      #expect(result.isWhole && result.watched == 0 && result.up == UInt64(house.talk.second.count))
     }
   }
 

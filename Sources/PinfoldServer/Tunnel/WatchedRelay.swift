@@ -7,6 +7,9 @@ import PinfoldWire
 struct WatchedRelay {
   /// Bytes of each side per step; both directions wait while one of them is sent.
   private static let stepSize = 16_384
+  /// Bytes of both sides after which no session is learnt. A step that need not wait gives up no turn, as the relay does,
+  /// and a server may talk on for as long as its client is silent; no handshake is this long.
+  private static let byteLimit: UInt64 = 1_048_576
 
   let client: StreamSocket
   let upstream: StreamSocket
@@ -47,6 +50,10 @@ struct WatchedRelay {
 
   private mutating func pass() async throws(IOError) {
     while lesson.watch.state == .watching {
+      guard up + down < Self.byteLimit, client.loop.now < deadline else {
+        lesson.watch.abandon()
+        return
+      }
       let fromServer = try upstream.tryReceive(max: Self.stepSize)
       // Read behind the server's and counted as sent before: what lies here was written without knowing these.
       let fromClient = try client.tryReceive(max: Self.stepSize)
