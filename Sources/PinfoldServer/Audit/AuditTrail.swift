@@ -130,7 +130,7 @@ package final class AuditTrail: Sendable {
     return name(of: client.address.text)
   }
 
-  /// The same for a client that is known by a text: its address or its user.
+  /// The same for a client whose address is known as text.
   func name(of text: String) -> String {
     switch state.withLock({ $0.settings?.clients }) {
     case .address: return text

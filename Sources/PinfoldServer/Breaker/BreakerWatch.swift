@@ -160,7 +160,8 @@ final class BreakerWatch: Sendable {
   private func fields(of trip: BreakerTrip) -> [LogEvent.Field] {
     var fields: [LogEvent.Field] = [.init("rule", .text(trip.rule)), .init("host", .text(trip.authority.text))]
     if let client = trip.client {
-      fields += [.init("client", .text(client.text)), .init("client_id", .text(pseudonym(of: client)))]
+      fields.append(.init("client", .text(name(of: client, else: \.text))))
+      fields.append(.init("client_id", .text(pseudonym(of: client))))
     }
     return fields + Self.counts(trip)
   }
@@ -176,13 +177,18 @@ final class BreakerWatch: Sendable {
     audit.pseudonym(of: client.text) ?? pseudonyms?.pseudonym(client.text) ?? "hidden"
   }
 
+  /// What log and audit call a client: a user by the pseudonym, never by the name.
+  private func name(of client: ClientIdentity, else other: (ClientIdentity) -> String) -> String {
+    if case .user = client { pseudonym(of: client) } else { other(client) }
+  }
+
   /// The event as an audit record, which is on disk soon.
   private func record(_ trip: BreakerTrip, _ action: String, why: String? = nil) {
     guard audit.isRecording else { return }
     var fields: [LogEvent.Field] = [
       .init("action", .text(action)), .init("rule", .text(trip.rule)), .init("host", .text(trip.authority.text)),
     ]
-    if let client = trip.client { fields.append(.init("client", .text(audit.name(of: client.text)))) }
+    if let client = trip.client { fields.append(.init("client", .text(name(of: client) { audit.name(of: $0.text) }))) }
     if let why { fields.append(.init("why", .text(why))) }
     fields += Self.counts(trip)
     fields.append(.init("policy", .unsigned(breaker.withLock { $0.terms.policyVersion })))
@@ -209,7 +215,7 @@ extension BreakerEvent {
 }
 
 extension ClientIdentity {
-  /// For the log: the user, the address, or `unix`.
+  /// The user, the address, or `unix`: what pseudonyms are made of. Of a user nothing else is said.
   var text: String {
     switch self {
     case .user(let name): name

@@ -136,13 +136,25 @@ extension Operation {
     @Test("One user cannot trip another's host, from the same address") func otherUsers() throws {
       let certificates = try Certificates.shared()
       let server = try Servers.nginx(certificates.ecdsa, certificates.rsa)
-      let settings = try BreakerStage.settings(port: server.port, samples: 5).with { $0.credentials = "users" }
+      let settings = try BreakerStage.settings(port: server.port, samples: 5).with {
+        $0.credentials = "users"
+        $0.audit = #"file: "audit.jsonl", client: "address""#
+      }
       let stage = try BreakerStage(settings, users: ["alice", "mallory"])
       #expect(try stage.tunnels(8, "--rsa", "--user", "mallory:secret") == ["refused": 5, "rsa": 3])
       #expect(try stage.tunnels(4, "--rsa", "--user", "alice:secret") == ["refused": 4])
       #expect(try stage.tunnels(1, from: "127.0.0.2", "--rsa", "--user", "mallory:secret") == ["rsa": 1])
       let line = try #require(stage.lines(BreakerStage.suspended).first)
-      #expect(line["client"] as? String == "mallory")
+      let suspension = try #require(try stage.figures().suspensions.first)
+      #expect(suspension.client?.count == 16)
+      for key in ["client", "client_id"] { #expect(line[key] as? String == suspension.client) }
+      // The name is nowhere to be read, also where addresses are.
+      try Wait.untilTrue("the audit's record") { try stage.audit().contains(#""event":"breaker""#) }
+      #expect(try stage.audit().contains(#""client":"127.0.0.1""#))
+      #expect(try stage.audit().contains(#""client":"\#(suspension.client ?? "")""#))
+      for text in [try stage.audit(), stage.pinfold.child.errors, stage.pinfold.child.output] {
+        #expect(!text.contains("mallory"))
+      }
       // A restart keeps whose it was.
       try Wait.untilTrue("the record") { !stage.kept.isEmpty }
       stage.pinfold.child.signal(9)
