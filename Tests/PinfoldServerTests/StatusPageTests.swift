@@ -24,6 +24,17 @@ import Testing
     #expect(!html.contains("<script"))
   }
 
+  /// A mark that joins with its neighbour makes one character of both, and a browser sees two.
+  @Test(
+    "A joining mark hides no markup",
+    arguments: [
+      ("\u{600}<b>", "\u{600}&lt;b&gt;"), ("<\u{301}b", "&lt;\u{301}b"), ("\u{110bd}\"", "\u{110bd}&quot;"),
+      ("&\u{20e0}lt;", "&amp;\u{20e0}lt;"),
+    ])
+  func joined(_ text: String, _ escaped: String) {
+    #expect(StatusPage(Self.status(detail: text, error: nil)).html.firstRange(of: Array(escaped.utf8)) != nil)
+  }
+
   @Test("Pin services stand on the page with the last answer of each URL") func services() {
     let html = String(decoding: StatusPage(Self.status(detail: nil, error: nil)).html, as: UTF8.self)
     #expect(html.contains("Pins of *.example.com"))

@@ -45,13 +45,14 @@ struct StatusPage {
 
   private static func escaped(_ text: String) -> String {
     var result = ""
-    for character in text {
-      switch character {
+    // Not by characters: a mark that joins with `<` makes one of both, and a browser sees two.
+    for scalar in text.unicodeScalars {
+      switch scalar {
       case "&": result += "&amp;"
       case "<": result += "&lt;"
       case ">": result += "&gt;"
       case "\"": result += "&quot;"
-      default: result.append(character)
+      default: result.unicodeScalars.append(scalar)
       }
     }
     return result
