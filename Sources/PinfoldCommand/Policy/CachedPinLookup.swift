@@ -4,7 +4,8 @@ import PinfoldModel
 import PinfoldPolicy
 import PinfoldSupply
 
-/// What the sealed cache holds for hosts whose pins come from a service; asks nobody and changes nothing.
+/// What the sealed cache holds for hosts whose pins come from a service, judged as the running proxy judges it; asks
+/// nobody and changes nothing.
 struct CachedPinLookup {
   private let configuration: Configuration
   private let services: PinServices
@@ -22,64 +23,79 @@ struct CachedPinLookup {
     guard decision.source == .service, let domain = decision.serviceDomain, let service = services.service(of: domain)
     else { return }
     steps.append("service \(service.label), keys \(service.keys.ids.joined(separator: " "))")
-    if let record = record(for: decision.authority.host, service, &steps) {
-      decision = decision.supplied(with: PinSet(record.pins), from: .service, expiresAt: record.freshUntil)
-      steps.append("inspect with \(record.pins.count) pins of the service, enforce")
-    } else {
-      steps.append("no record at hand: the first tunnel waits until the service was asked")
-      decision.action = .inspect
-      decision.state = .enforce
-    }
-  }
-
-  private func record(for host: HostName, _ service: PinService, _ steps: inout [String]) -> PinRecord? {
-    do {
-      guard
-        let cache = try SealedCache.existing(
-          stateDirectory: configuration.stateDirectory, keyFile: configuration.cacheKeyFile)
-      else { return nil }
-      var newest = Timestamp(seconds: .min)
-      for (place, cached) in try known(of: host, service, in: cache) {
-        // What is kept without a record says how new the one was that is gone.
-        newest = max(newest, cached.newest)
-        guard !cached.bytes.isEmpty else { continue }
-        guard cached.newest >= newest else {
-          steps.append("cached record for \(place.domain.text) not used: a newer one was accepted for this host")
-          continue
-        }
-        do throws(PinRecordError) {
-          let record = try service.record(cached.bytes, for: host, at: now, received: cached.received)
-          steps.append(
-            "cached record for \(record.domain.text): made \(record.created.text), received \(cached.received.text), "
-              + "signed by \(record.keyID), usable until \(record.freshUntil.text)")
-          return record
-        } catch {
-          steps.append("cached record for \(place.domain.text) not used: \(error.step): \(error.description)")
-        }
+    do throws(CacheError) {
+      guard let held = try pins(for: decision.authority.host, service, &steps) else {
+        steps.append("no record at hand: the first tunnel waits until the service was asked")
+        decision.action = .inspect
+        decision.state = .enforce
+        return
       }
-    } catch let error as CryptoError {
-      steps.append("the cache cannot be read: \(error.description)")
-    } catch let error as CacheError {
-      steps.append("the cache cannot be read: \(error.description)")
+      decision = decision.supplied(with: held.pins, from: .service, expiresAt: held.record.freshUntil)
+      steps.append("inspect with \(held.record.pins.count) pins of the service, enforce")
     } catch {
-      steps.append("the cache cannot be read")
+      // As in the running proxy: an older record must not come back while the one that was accepted cannot be read.
+      steps.append(error.description)
+      steps.append("refused with pins_unavailable until it can be read")
+      decision.action = .block(.pinsUnavailable)
+      decision.state = .blocked
     }
-    return nil
   }
 
-  /// What is kept that the service may have said of a host: the narrowest domain first, of each the newest first.
-  private func known(
-    of host: HostName, _ service: PinService, in cache: SealedCache
-  ) throws(CacheError) -> [(place: PinPlace, cached: CachedPins)] {
-    var known: [(place: PinPlace, cached: CachedPins)] = []
-    for pattern in PinKeeper.patterns(for: host) {
-      var ofPattern: [(place: PinPlace, cached: CachedPins)] = []
-      for place in PinKeeper.places(for: host, service) where place.domain == pattern {
-        guard let contents = try cache.read(.pins, place.name), let cached = CachedPins(contents) else { continue }
-        ofPattern.append((place, cached))
+  /// What a keeper that has the cache's records and no others has at hand. Throws `unreadable`.
+  private func pins(
+    for host: HostName, _ service: PinService, _ steps: inout [String]
+  ) throws(CacheError) -> HeldPins? {
+    guard let cache = cache(&steps) else { return nil }
+    let moment = PinMoment(wall: now, steady: 0)
+    var keeper = PinKeeper()
+    var verified: [PinPlace] = []
+    for place in PinKeeper.places(for: host, service) {
+      guard let cached = try read(place, in: cache, &steps) else { continue }
+      if let refusal = keeper.load(cached, place, for: host, service, at: moment, jitter: 0) {
+        // A mark without a record is no refusal.
+        guard !cached.bytes.isEmpty else { continue }
+        steps.append("cached record for \(place.domain.text) not used: \(refusal.step): \(refusal.description)")
+      } else {
+        verified.append(place)
       }
-      known += ofPattern.sorted { $0.cached.newest > $1.cached.newest }
     }
-    return known
+    keeper.meet(host, service)
+    var found: HeldPins?
+    if case .fresh(let held) = keeper.look(host, service, at: moment, isUse: false) { found = held }
+    for place in verified.prefix(while: { $0 != found.map { PinPlace($0.record) } }) {
+      steps.append("cached record for \(place.domain.text) not used: a newer one was accepted for this host")
+    }
+    if let found {
+      let record = found.record
+      steps.append(
+        "cached record for \(record.domain.text): made \(record.created.text), received \(found.received.text), "
+          + "signed by \(record.keyID), usable until \(record.freshUntil.text)")
+    }
+    return found
+  }
+
+  private func cache(_ steps: inout [String]) -> SealedCache? {
+    do throws(CryptoError) {
+      return try SealedCache.existing(
+        stateDirectory: configuration.stateDirectory, keyFile: configuration.cacheKeyFile)
+    } catch {
+      steps.append("the cache cannot be read: \(error.description)")
+      return nil
+    }
+  }
+
+  /// What is kept of a place; one that is broken costs that place only.
+  private func read(
+    _ place: PinPlace, in cache: SealedCache, _ steps: inout [String]
+  ) throws(CacheError) -> CachedPins? {
+    do throws(CacheError) {
+      guard let contents = try cache.read(.pins, place.name) else { return nil }
+      guard let cached = CachedPins(contents) else { throw .broken(path: place.domain.text) }
+      return cached
+    } catch {
+      if case .unreadable = error { throw error }
+      steps.append("cached record for \(place.domain.text) not used: \(error.description)")
+      return nil
+    }
   }
 }

@@ -19,14 +19,16 @@ final class PinRecordStore: Sendable {
     self.log = log
   }
 
-  /// What is kept of a place. A record that cannot be read is said, and is as good as none.
-  func read(_ place: PinPlace) -> CachedPins? {
+  /// What is kept of a place. A record that is broken is said, and is as good as none. Throws `unreadable`, which may pass:
+  /// what is there then must not be forgotten, nor written over.
+  func read(_ place: PinPlace) throws(CacheError) -> CachedPins? {
     if let pending = waiting.withLock({ $0[place] }) { return pending }
     do throws(CacheError) {
       guard let contents = try cache?.read(.pins, place.name) else { return nil }
       guard let cached = CachedPins(contents) else { throw .broken(path: place.domain.text) }
       return cached
     } catch {
+      if case .unreadable = error { throw error }
       complain(error)
       return nil
     }

@@ -24,7 +24,8 @@ extension PinFetchResult {
   /// The metric's label for what came of one URL.
   init(_ attempt: PinFetcher.Attempt) {
     switch attempt {
-    case .success: self = .success
+    // A record came and was verified; that it cannot be compared is not the service's doing.
+    case .success, .fault(.cache): self = .success
     case .fault(.fetch(let error)):
       switch error {
       case .timedOut: self = .timeout

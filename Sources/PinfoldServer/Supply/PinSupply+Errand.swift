@@ -15,7 +15,7 @@ extension PinSupply {
       errand.host, errand.service, now: { (rules.current.now, .now) },
       objection: { record in
         // What was known when the host's turn came may have had to make room meanwhile.
-        load(errand)
+        do throws(CacheError) { try load(errand) } catch { return .cache(error.description) }
         return state.withLock { $0.keeper.objection(to: record, for: errand.host, errand.service) }
       },
       note: { note($0, $1) })
@@ -29,10 +29,12 @@ extension PinSupply {
     if case .fresh = look(errand.host, errand.service, isUse: false) { true } else { false }
   }
 
-  /// Takes from the cache what memory does not have: records, or at least how new they were.
-  func load(_ errand: Errand) {
+  /// Takes from the cache what memory does not have: records, or at least how new they were. Throws `unreadable`; until
+  /// everything could be read nothing is said of the host, and nothing accepted.
+  func load(_ errand: Errand) throws(CacheError) {
+    guard !state.withLock({ $0.keeper.hasMet(errand.host, errand.service) }) else { return }
     for place in PinKeeper.places(for: errand.host, errand.service) {
-      guard !state.withLock({ $0.keeper.knows(place) }), let cached = records.read(place) else { continue }
+      guard !state.withLock({ $0.keeper.knows(place) }), let cached = try records.read(place) else { continue }
       let moment = moment
       let refusal = state.withLock {
         $0.keeper.load(cached, place, for: errand.host, errand.service, at: moment, jitter: .random(in: 0..<1))
@@ -68,7 +70,7 @@ extension PinSupply {
     if stored.isNews { audit.record(AuditRecord(.pins, fields)) }
   }
 
-  private func fail(_ errand: Errand, _ failure: PinFetchFailure) {
+  func fail(_ errand: Errand, _ failure: PinFetchFailure) {
     let moment = moment
     let isAtHand = state.withLock { state in
       state.keeper.fail(errand.host, failure, at: moment)

@@ -22,7 +22,10 @@ extension PinSupply {
   /// Ends an errand at once by what the cache has, or gives it its turn, now or later.
   func arrive(_ errand: Errand) {
     loop.preconditionOnLoop()
-    load(errand)
+    do throws(CacheError) { try load(errand) } catch {
+      fail(errand, PinFetchFailure(.cache(error.description), at: errand.service.label))
+      return land(errand.host)
+    }
     if errand.isForTunnel, isFresh(errand) { return land(errand.host) }
     queue.append(errand)
     giveTurn(queue.count - 1)

@@ -9,6 +9,8 @@ package enum PinFetchFault: Error, Hashable, Sendable {
   case record(PinRecordError)
   /// A record older than one that was accepted before for the same host.
   case rollback(created: Timestamp, highest: Timestamp)
+  /// The cache has something of the host, or may have, that the system does not give: why.
+  case cache(String)
   /// Too many hosts are being asked for at the same time.
   case busy
   /// This client asks for too many hosts at the same time.
@@ -22,6 +24,7 @@ package enum PinFetchFault: Error, Hashable, Sendable {
     case .fetch(let error): error.step.rawValue
     case .record(let error): error.step
     case .rollback: "rollback"
+    case .cache: "cache"
     case .busy, .crowded: "busy"
     }
   }
@@ -33,6 +36,7 @@ package enum PinFetchFault: Error, Hashable, Sendable {
     case .record(let error): error.description
     case .rollback(let created, let highest):
       "made at \(created.text), but one of \(highest.text) was accepted before; an older one never comes back"
+    case .cache(let problem): "\(problem); a newer record may have been accepted before"
     case .busy: "too many hosts are being asked for"
     case .crowded: "too many hosts are being asked for by this client"
     }

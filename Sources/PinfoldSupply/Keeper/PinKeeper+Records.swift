@@ -86,6 +86,12 @@ extension PinKeeper {
     return refusal
   }
 
+  /// Whether everything that the cache has of a host of this service is in memory.
+  package func hasMet(_ host: HostName, _ service: PinService) -> Bool {
+    let signers = met.signers(of: host, Self.patterns(for: host))
+    return service.keys.signers.allSatisfy(signers.contains)
+  }
+
   /// Everything that the cache has of a host of this service was loaded.
   package mutating func meet(_ host: HostName, _ service: PinService) {
     tick += 1

@@ -2,7 +2,8 @@ import Foundation
 import Testing
 
 extension Operation {
-  /// A cache that cannot be kept or read costs a warning, and the record in question; never a tunnel that could go on.
+  /// A cache that cannot be kept, or is damaged, costs a warning, and the record in question; never a tunnel that could go
+  /// on.
   @Suite struct CacheFaultTests {
     struct Place {
       let certificates: Certificates

@@ -70,5 +70,80 @@ extension Operation {
       }
       #expect(try list().succeeded)
     }
+
+    /// Guards: a record that cannot be read and is taken for none, so that an older one is accepted and kept in its place.
+    @Test("Where the record of a host cannot be read, an older one is not taken in its place") func replay() throws {
+      let certificates = try Certificates.shared()
+      let (old, new) = (try Servers.nginx(certificates.ecdsa), try Servers.nginx(certificates.other))
+      let switchboard = try Switchboard(to: new.port)
+      let signer = try RecordSigner()
+      let before = try signer.record(certificates.ecdsa.pin, created: -100)
+      let after = try signer.record(certificates.other.pin)
+      let service = try PinService { _ in .body(after) }
+      let settings = try Settings.supplied(service.section(signer), port: switchboard.port)
+      let workspace = try Workspace("unread")
+      do {
+        let pinfold = try Pinfold(settings, in: workspace)
+        #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
+        try pinfold.end()
+      }
+      // The attacker has the old key, and plays the old record for it.
+      service.answer { _ in .body(before) }
+      switchboard.turn(to: old.port)
+      let files = try FileManager.default.contentsOfDirectory(atPath: workspace.path("state/cache"))
+      let file = "state/cache/" + (try #require(files.first { $0.hasPrefix("pins-") }))
+      try Self.hide(file, in: workspace)
+      let pinfold = try Pinfold(settings, in: workspace)
+      #expect(try !Client.curl.fetch(proxy: pinfold.port).succeeded)
+      #expect(try pinfold.reasons() == ["pins_unavailable"])
+      #expect((pinfold.decisions.last?["detail"] as? String)?.hasPrefix("cache: ") == true, "\(pinfold.decisions)")
+      try Self.expectBlocked(workspace, "api.pinfold.test")
+      // Once it can be read it counts, without a restart.
+      try Self.reveal(file, in: workspace)
+      try Wait.untilTrue("the record", seconds: 20) {
+        guard try !Client.curl.fetch(proxy: pinfold.port).succeeded else { throw HarnessError("the old key passed") }
+        return pinfold.decisions.last?["reason"] as? String == "pin_mismatch"
+      }
+      switchboard.turn(to: new.port)
+      #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
+    }
+
+    @Test("A mark that is damaged costs its own place: a wildcard's record speaks on, and is explained so")
+    func damaged() throws {
+      let certificates = try Certificates.shared()
+      let (old, new) = (try Servers.nginx(certificates.ecdsa), try Servers.nginx(certificates.other))
+      let switchboard = try Switchboard(to: old.port)
+      let signer = try RecordSigner()
+      let own = try signer.record(certificates.ecdsa.pin, created: -100)
+      let wide = try signer.record(certificates.other.pin, domain: "*.pinfold.test")
+      let service = try PinService { _ in .body(own) }
+      let settings = try Settings.supplied(service.section(signer), port: switchboard.port)
+      let workspace = try Workspace("damaged")
+      func records() throws -> Set<String> {
+        let files = try FileManager.default.contentsOfDirectory(atPath: workspace.path("state/cache"))
+        return Set(files.filter { $0.hasPrefix("pins-") && !$0.contains(".") })
+      }
+      let mark: String
+      do {
+        let pinfold = try Pinfold(settings, in: workspace)
+        #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
+        try Wait.untilTrue("the host's record") { try records().count == 1 }
+        mark = workspace.path("state/cache/" + (try #require(records().first)))
+        service.answer { _ in .body(wide) }
+        switchboard.turn(to: new.port)
+        #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
+        try pinfold.end()
+      }
+      #expect(try records().count == 2)
+      var bytes = try Data(contentsOf: URL(filePath: mark))
+      bytes[bytes.count / 2] ^= 1
+      try bytes.write(to: URL(filePath: mark))
+      service.stop()
+      let explained = try Self.explain(workspace, "api.pinfold.test")
+      #expect(explained.succeeded && explained.output.contains("pins: \(certificates.other.pin)"), "\(explained)")
+      #expect(explained.output.contains("api.pinfold.test not used: "), "\(explained)")
+      let pinfold = try Pinfold(settings, in: workspace)
+      #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
+    }
   }
 }
