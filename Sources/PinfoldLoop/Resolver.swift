@@ -12,6 +12,8 @@ package enum ResolveError: Error, Hashable, Sendable {
   case failed
   /// Too many look-ups are waiting already.
   case overloaded
+  /// The client for whom it was asked left, or its tunnel is being ended.
+  case departed
 
   /// A few words for a log line.
   package var text: String {
@@ -20,6 +22,7 @@ package enum ResolveError: Error, Hashable, Sendable {
     case .timedOut: "name resolution timed out"
     case .failed: "name resolution failed"
     case .overloaded: "too many name look-ups"
+    case .departed: "nobody waits for the name any more"
     }
   }
 }
@@ -63,13 +66,19 @@ package final class Resolver {
   }
 
   /// The addresses of a host, at least one, in the order the answer gave; a literal is its own address.
-  package func resolve(_ host: HostName, deadline: Deadline) async throws(ResolveError) -> [IPAddress] {
+  ///
+  /// - Parameter client: a socket whose peer going away, or that is cancelled, ends the wait.
+  package func resolve(
+    _ host: HostName, deadline: Deadline, watching client: StreamSocket? = nil
+  ) async throws(ResolveError) -> [IPAddress] {
     loop.preconditionOnLoop()
     if case .address(let address) = host { return [address] }
     guard waiting < Self.maximalCount else { throw .overloaded }
     waiting += 1
     defer { waiting -= 1 }
     let lookUp = LookUp(wheel: loop.wheel)
+    if let client, !client.watchDeparture({ lookUp.end(.departed) }) { throw .departed }
+    defer { client?.endWatch() }
     let outcome = unsafe await withUnsafeContinuation { continuation in
       unsafe lookUp.start(host.text, base: base, deadline, continuation)
     }
@@ -83,7 +92,8 @@ private final class LookUp: TimerEntry {
   private var continuation: UnsafeContinuation<Result<[IPAddress], ResolveError>, Never>?
   private var request: OpaquePointer?
   private var hasAnswered = false
-  private var hasExpired = false
+  /// Why it was cancelled.
+  private var ending: ResolveError?
 
   func start(
     _ name: String, base: OpaquePointer, _ deadline: Deadline,
@@ -99,9 +109,13 @@ private final class LookUp: TimerEntry {
     schedule(due: deadline.nanoseconds)
   }
 
-  override func timerFired() {
-    hasExpired = true
-    if let request = unsafe request { unsafe evdns_getaddrinfo_cancel(request) }
+  override func timerFired() { end(.timedOut) }
+
+  /// Has libevent answer soon, with EVUTIL_EAI_CANCEL.
+  func end(_ error: ResolveError) {
+    guard ending == nil, let request = unsafe request else { return }
+    ending = error
+    unsafe evdns_getaddrinfo_cancel(request)
   }
 
   func answered(_ code: Int32, _ list: UnsafeMutablePointer<addrinfo>?) {
@@ -113,7 +127,7 @@ private final class LookUp: TimerEntry {
       switch code {
       case 0: addresses.isEmpty ? .failure(.notFound) : .success(addresses)
       case EVUTIL_EAI_NONAME, EVUTIL_EAI_NODATA: .failure(.notFound)
-      case EVUTIL_EAI_CANCEL where hasExpired: .failure(.timedOut)
+      case EVUTIL_EAI_CANCEL: .failure(ending ?? .failed)
       default: .failure(.failed)
       }
     unsafe continuation?.resume(returning: result)

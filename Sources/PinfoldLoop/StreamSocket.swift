@@ -146,7 +146,8 @@ package final class StreamSocket: TimerEntry {
   ///
   /// Inlined, as others that every tunnel goes through: a call of an async function has the task's executor looked up
   /// twice, under a lock.
-  /// - Throws: `.timedOut`, `.cancelled`, `.closed`, or `.hungUp` when the watched socket's peer is gone.
+  /// - Throws: `.timedOut`, `.cancelled` (also for the watched socket), `.closed`, or `.hungUp` when the watched
+  ///   socket's peer is gone.
   @inline(__always)
   func wait(for interest: Interest, _ deadline: Deadline, watching other: StreamSocket?) async throws(IOError) {
     precondition((interest == .read ? reader : writer) == nil && relay == nil, "two tasks wait for one thing")
@@ -156,6 +157,7 @@ package final class StreamSocket: TimerEntry {
       // Of a socket registered only now, epoll tells what there is to tell.
       let isNew = unsafe other.registration == nil
       try other.register()
+      if other.isCancelled { throw .cancelled }
       if !isNew, other.checkHangUp() { throw .hungUp }
       unsafe other.watcher = self
       other.watch = .hangUp

@@ -108,6 +108,24 @@ private final class BlackHole {
     }
   }
 
+  @Test("A client that was cancelled before ends the dial", arguments: [1, 2])
+  func clientCancelled(count: Int) async throws {
+    try await onLoop { loop in
+      let acceptor = try Acceptor(loop)
+      let (client, watched) = try await acceptor.pair(loop)
+      let addresses = (0..<count).map { v4("127.0.0.\($0 + 13)") }
+      var holes: [BlackHole] = []
+      for address in addresses { holes.append(try await BlackHole(address, port: acceptor.endpoint.port, loop: loop)) }
+      watched.cancel()
+      await #expect(throws: DialError.failed(.cancelled)) {
+        _ = try await Dialer.connect(
+          to: addresses, port: acceptor.endpoint.port, loop: loop, deadline: loop.soon, watching: watched)
+      }
+      withExtendedLifetime(holes) {}
+      client.close()
+    }
+  }
+
   @Test("A client that leaves ends the dial", arguments: [1, 2])
   func clientLeaves(count: Int) async throws {
     try await onLoop { loop in

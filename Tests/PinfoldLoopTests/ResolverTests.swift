@@ -141,6 +141,42 @@ private func resolveTimed(
     thread.join()
   }
 
+  enum Ending: CaseIterable, Sendable { case leaves, cancelled, wasCancelled }
+
+  /// Would catch a tunnel that sits out its look-up although nobody waits for it. Longer than any test may take.
+  @Test("A client that leaves, or is cancelled, ends its look-up and no other", arguments: Ending.allCases)
+  func departure(_ ending: Ending) async throws {
+    let server = NameServer()
+    let thread = Thread { server.run() }
+    try await onLoop { loop in
+      let file = File("nameserver 127.0.0.1:\(server.port)\noptions timeout:100 attempts:1\n")
+      let resolver = Shared(try Resolver(loop: loop, hostsFile: "/dev/null", configuration: file.path))
+      let acceptor = try Acceptor(loop)
+      let (client, watched) = try await acceptor.pair(loop)
+      let (silent, good) = (try #require(HostName("silent.example")), try #require(HostName("both.example")))
+      if ending == .wasCancelled { watched.cancel() }
+      let timer = LoopTimer(loop: loop, after: .milliseconds(20)) {
+        switch ending {
+        case .leaves: client.close()
+        case .cancelled: watched.cancel()
+        case .wasCancelled: break
+        }
+      }
+      await #expect(throws: ResolveError.departed) {
+        try await resolver.value.resolve(silent, deadline: loop.deadline(after: .seconds(600)), watching: watched)
+      }
+      timer.cancel()
+      let (other, stays) = try await acceptor.pair(loop)
+      #expect(try await resolver.value.resolve(good, deadline: loop.soon, watching: stays).count == 2)
+      // Its watch is over with the look-up: it can be watched again.
+      #expect(stays.watchDeparture {})
+      stays.endWatch()
+      other.close()
+    }
+    server.stop()
+    thread.join()
+  }
+
   @Test func `more look-ups than may wait are refused at once`() async throws {
     try await onLoop { loop in
       let server = NameServer()

@@ -67,12 +67,14 @@ extension Tunnel {
   @inline(__always)
   private func resolve(_ authority: Authority, _ deadline: Deadline) async throws(TunnelFailure) -> [IPAddress] {
     do {
-      return try await worker.resolver.resolve(authority.host, deadline: deadline)
+      return try await worker.resolver.resolve(authority.host, deadline: deadline, watching: client)
     } catch {
       switch error {
       case .timedOut: throw .dnsTimeout
       case .overloaded: throw .tunnelLimit(retryAfterSeconds: 1)
       case .notFound, .failed: throw .dnsError
+      // As where it leaves while its upstream is dialled.
+      case .departed: throw client.isCancelled ? .draining : .unreachable
       }
     }
   }
