@@ -5,29 +5,30 @@ package import PinfoldModel
 ///
 ///     a byte 2 · received (8 bytes) · created (8 bytes) · the record's bytes
 ///
-/// Times are seconds since 1970, most significant byte first. The record is verified again when it is read.
+/// Times are seconds since 1970, most significant byte first; for `created` the lowest number stands for none. The record is verified again when it is read.
 package struct CachedPins: Hashable, Sendable {
   private static let form: UInt8 = 2
   private static let headCount = 17
+  private static let noTime = Timestamp(seconds: .min)
 
   /// When the bytes arrived.
   package var received: Timestamp
-  /// When the newest record of this signer and domain was made, by its own words. Nothing older is accepted while that
-  /// key is trusted; when it is not any more, what it signed counts for nothing.
-  package var newest: Timestamp
+  /// When the newest record of this signer and domain was made, by its own words; `nil` while none had a date. Nothing
+  /// older is accepted while that key is trusted; when it is not any more, what it signed counts for nothing.
+  package var newest: Timestamp?
   /// The record, as received.
   package var bytes: [UInt8]
 
   /// How new the newest record was, without the record.
-  init(newest: Timestamp, at now: Timestamp) {
+  init(newest: Timestamp?, at now: Timestamp) {
     received = now
     self.newest = newest
     bytes = []
   }
 
-  init(_ held: HeldPins) {
+  init(_ held: HeldPins, newest: Timestamp?) {
     received = held.received
-    newest = held.record.created
+    self.newest = newest
     bytes = held.bytes
   }
 
@@ -39,14 +40,14 @@ package struct CachedPins: Hashable, Sendable {
       return Timestamp(seconds: Int64(bitPattern: bits))
     }
     received = time(1)
-    newest = time(9)
+    newest = time(9) == Self.noTime ? nil : time(9)
     bytes = Array(contents[Self.headCount...])
   }
 
   /// The contents of a cache record.
   package var contents: [UInt8] {
     var result = [Self.form]
-    for time in [received, newest] {
+    for time in [received, newest ?? Self.noTime] {
       let bits = UInt64(bitPattern: time.seconds)
       for shift in stride(from: 56, through: 0, by: -8) as StrideThrough<UInt64.Stride> {
         result.append(UInt8(truncatingIfNeeded: bits >> UInt64(shift)))

@@ -8,10 +8,11 @@ extension PinKeeper {
   /// too, for whatever domain, signed by a key that is trusted still. `nil` when it may be taken.
   ///
   /// An old record is worth something to whoever is in front of the service either way: one of the host is looked up
-  /// before the wildcard's that replaced it, one of a wildcard speaks for the host when its own is over.
+  /// before the wildcard's that replaced it, one of a wildcard speaks for the host when its own is over. A `fingerprint`
+  /// has no date to be judged by: Pinfold's own clock, which may have been ahead, is none.
   package func objection(to record: PinRecord, for host: HostName, _ service: PinService) -> PinFetchFault? {
     let newest = Self.places(for: host, service).compactMap { entries[$0]?.newest }.max()
-    guard let newest, record.created < newest else { return nil }
+    guard let newest, record.isOlder(than: newest) else { return nil }
     return .rollback(created: record.created, highest: newest)
   }
 
@@ -37,11 +38,12 @@ extension PinKeeper {
     let place = PinPlace(held.record)
     let known = service.keys.signers.compactMap { entries[PinPlace($0, place.domain)]?.held }
       .max { $0.record.created < $1.record.created }
+    let newest = held.record.date ?? entries[place]?.newest
     let isNews = known.map { Set($0.record.pins) != Set(held.record.pins) } ?? true
-    var stored = Stored(isNews: isNews, writes: [(place, CachedPins(held))])
+    var stored = Stored(isNews: isNews, writes: [(place, CachedPins(held, newest: newest))])
     put(
       Entry(
-        held: held, newest: held.record.created, lastUsed: 0, lastHost: host, isUsed: false,
+        held: held, newest: newest, lastUsed: 0, lastHost: host, isUsed: false,
         refreshAt: Self.refreshTime(held, jitter: jitter)), place)
     let patterns = Self.patterns(for: host)
     met.insert(host, patterns, service.keys.signers)

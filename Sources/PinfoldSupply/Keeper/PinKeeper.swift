@@ -59,8 +59,8 @@ package struct PinKeeper: Sendable {
 
   struct Entry {
     var held: HeldPins?
-    /// When the newest record of this place was made.
-    var newest: Timestamp
+    /// When the newest record of this place was made; `nil` while none had a date.
+    var newest: Timestamp?
     /// Grows with each use of anything.
     var lastUsed: UInt64
     /// The host that was looked up last: a refresh asks for it.
@@ -108,8 +108,7 @@ package struct PinKeeper: Sendable {
         newest = max(newest ?? known, known)
       }
       for place in service.keys.signers.map({ PinPlace($0, pattern) }) {
-        guard let held = entries[place]?.held, held.record.created >= newest ?? held.record.created,
-          signers.contains(place.signer),
+        guard let held = entries[place]?.held, !held.record.isOlder(than: newest), signers.contains(place.signer),
           let believed = believed(held, place, host, service, at: moment.wall)
         else { continue }
         guard believed.isFresh(at: moment.wall) else {

@@ -27,6 +27,8 @@ package struct PinRecord: Hashable, Sendable {
   package let pins: [Pin]
   /// When it was made; when it arrived, for a `fingerprint`, which does not say.
   package let created: Timestamp
+  /// When it was made, by its own words; `nil` for a `fingerprint`: neither it nor another is the older of the two.
+  package var date: Timestamp? { format == .fingerprint ? nil : created }
   /// The end of its own lifetime, beyond which it is worth nothing: its date of expiry, or its TTL counted from when it
   /// was made (at least `min_ttl_seconds`), whichever comes first.
   package let expires: Timestamp
@@ -78,6 +80,12 @@ package struct PinRecord: Hashable, Sendable {
     self.freshUntil = freshUntil
     keyID = signer.id
     self.signer = signer.signer
+  }
+
+  /// Whether it says that it was made before this time; `nil` is before everything.
+  func isOlder(than time: Timestamp?) -> Bool {
+    guard let date, let time else { return false }
+    return date < time
   }
 
   private static func domain(_ text: String, _ host: HostName) throws(PinRecordError) -> HostPattern {

@@ -147,4 +147,46 @@ import Testing
       case .fresh = keeper.look(try host("b"), fixture.service, at: fixture.moment(10))
     else { return #expect(Bool(false), "of one host something made room, of the other nothing") }
   }
+
+  /// Would catch a clock that was ahead when a record came, which has no date of its own, and is right again: no other
+  /// would be accepted until it is as late again.
+  @Test("A fingerprint makes no record old and is none itself, whatever the clock was when it came") func fingerprint()
+    throws
+  {
+    let fixture = try KeeperFixture(ttl: 30)
+    let service = try KeeperFixture.service([fixture.maker], unbound: true)
+    func held(_ seconds: Int64, pin: UInt8) throws -> HeldPins {
+      let text = Hex.encode([UInt8](repeating: pin, count: 32))
+      let bytes = Array(
+        RecordMaker.object([
+          ("domain", "\"api.example.com\""), ("fingerprint", "\"\(text)\""),
+          ("signature", "\"\(fixture.maker.sign(text))\""), ("ttl", "30"),
+        ]).utf8)
+      let now = fixture.moment(seconds).wall
+      let record = try service.record(bytes, for: host("api"), at: now)
+      return HeldPins(record, bytes: bytes, received: now, trust: service.trust)
+    }
+    var ahead = PinKeeper()
+    let kept = try #require(try ahead.take(held(3600, pin: 1), "api.example.com", service, fixture.moment(3600)))
+    // The same process, and one that begins with the cache.
+    var restarted = PinKeeper()
+    let place = PinPlace(try held(0, pin: 1).record)
+    #expect(restarted.load(kept, place, for: try host("api"), service, at: fixture.moment(), jitter: 0) == nil)
+    #expect(try restarted.pin("api.example.com", service, fixture.moment(10)) == 1)
+    for var keeper in [ahead, restarted] {
+      let fresh = try held(60, pin: 2)
+      #expect(keeper.objection(to: fresh.record, for: try host("api"), service) == nil)
+      try keeper.take(fresh, "api.example.com", service, fixture.moment(60))
+      #expect(try keeper.pin("api.example.com", service, fixture.moment(61)) == 2)
+      // One with a date counts, and is not forgotten for one that has none.
+      let dated = try fixture.held(pin: 3, at: 62)
+      #expect(keeper.objection(to: dated.record, for: try host("api"), service) == nil)
+      try keeper.take(dated, "api.example.com", service, fixture.moment(62))
+      let last = try #require(try keeper.take(held(63, pin: 4), "api.example.com", service, fixture.moment(63)))
+      #expect(last.newest == dated.record.created && CachedPins(last.contents) == last)
+      #expect(try keeper.pin("api.example.com", service, fixture.moment(63)) == 4)
+      #expect(keeper.objection(to: try fixture.held(pin: 5, at: 61).record, for: try host("api"), service) != nil)
+    }
+    #expect(kept.newest == nil && CachedPins(kept.contents) == kept)
+  }
 }
