@@ -33,7 +33,7 @@ enum ExplainCommand: Subcommand {
     var (decision, steps) = loaded.snapshot.explain(authority, at: loaded.now, user: user)
     CachedPinLookup(file.configuration, loaded).amend(&decision, &steps)
     TrustedKeyLookup(configuration: file.configuration).amend(&decision, &steps)
-    let suspensions = KeptSuspensions(file.configuration, of: decision, at: loaded.now)
+    let suspensions = KeptSuspensions(file.configuration, loaded.snapshot, of: decision)
     steps += suspensions.steps(for: user)
     if suspensions.concern(user) { decision = decision.suspended() }
     let report = DecisionReport(decision, steps: steps)

@@ -53,6 +53,17 @@ extension Breaker {
     return ended.values.map { .rearmed($0, .command) }
   }
 
+  /// Takes up suspensions of an earlier run, as far as this policy, whose terms it goes by, would have them. Returns those
+  /// it took.
+  package mutating func restore(
+    _ trips: [BreakerTrip], under policy: PolicySnapshot, at moment: Int64
+  ) -> [BreakerTrip] {
+    trips.filter { trip in
+      guard let rule = policy.table.rule(for: trip.authority), rule.pattern == trip.rule else { return false }
+      return restore(trip, of: rule, at: moment)
+    }
+  }
+
   /// Takes up a suspension of an earlier run. False, and nothing changed, unless the terms and the rule would have it
   /// suspended today, and it does not last longer than a fresh one.
   package mutating func restore(_ trip: BreakerTrip, of rule: RuleReference, at moment: Int64) -> Bool {

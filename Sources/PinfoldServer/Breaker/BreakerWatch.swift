@@ -38,16 +38,13 @@ final class BreakerWatch: Sendable {
 
   /// Takes up what an earlier run had suspended, as far as this policy would have it, and has changes kept from now on.
   func resume(_ keeper: SuspensionKeeper, _ policy: PolicySnapshot) {
-    let moment = BreakerClock.moment
-    for trip in keeper.load(version: policy.version) {
-      guard let rule = policy.document?.table.rule(for: trip.authority), rule.pattern == trip.rule else { continue }
-      let isTaken = breaker.withLock { breaker in
-        let isTaken = breaker.restore(trip, of: rule, at: moment)
-        hasSuspensions.store(breaker.hasSuspensions, ordering: .relaxed)
-        return isTaken
-      }
-      if isTaken { log.write(.warning, "enforcement is still suspended", fields(of: trip)) }
+    let kept = keeper.load(version: policy.version)
+    let taken = breaker.withLock { breaker in
+      let taken = breaker.restore(kept, under: policy, at: BreakerClock.moment)
+      hasSuspensions.store(breaker.hasSuspensions, ordering: .relaxed)
+      return taken
     }
+    for trip in taken { log.write(.warning, "enforcement is still suspended", fields(of: trip)) }
     self.keeper.withLock { $0 = keeper }
   }
 

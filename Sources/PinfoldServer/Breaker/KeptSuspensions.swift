@@ -1,10 +1,11 @@
 package import PinfoldConfig
-package import PinfoldModel
+import PinfoldModel
 package import PinfoldPolicy
 import PinfoldSupply
+import PinfoldTelemetry
 
-/// What a running Pinfold has written down of suspensions, for `explain`: read from the sealed cache, which only who may
-/// read its key can do. Nothing is made or changed.
+/// What a running Pinfold has written down of suspensions, for `explain`, as far as a start would take it up: read from
+/// the sealed cache, which only who may read its key can do. Nothing is made or changed.
 package struct KeptSuspensions: Sendable {
   private struct Kept: Sendable {
     var client: ClientIdentity
@@ -13,14 +14,16 @@ package struct KeptSuspensions: Sendable {
 
   private let kept: [Kept]
 
-  /// The suspensions of the rule that a decision stands on. None where the cache or its key cannot be read.
-  package init(_ configuration: Configuration, of decision: Decision, at now: Timestamp) {
-    kept = Self.record(configuration, version: decision.policyVersion).compactMap { entry in
-      let until = Timestamp(seconds: entry.until / 1000)
-      guard decision.source == .policy, entry.rule == decision.rulePattern, until > now, let trip = entry.trip,
-        let client = trip.client
+  /// The suspensions of the rule that a decision of this policy stands on. None where the cache or its key cannot be read.
+  package init(_ configuration: Configuration, _ policy: PolicySnapshot, of decision: Decision) {
+    var breaker = Breaker()
+    _ = breaker.adopt(BreakerTerms(policy))
+    let trips = Self.record(configuration, version: policy.version).compactMap(\.trip)
+    kept = breaker.restore(trips, under: policy, at: BreakerClock.moment).compactMap { trip in
+      guard decision.source == .policy, trip.rule == decision.rulePattern, let client = trip.client,
+        let until = trip.until
       else { return nil }
-      return Kept(client: client, until: until)
+      return Kept(client: client, until: Timestamp(seconds: BreakerClock.time(of: until).milliseconds / 1000))
     }
   }
 

@@ -54,6 +54,44 @@ extension Operation {
       #expect(records.allSatisfy { $0.contains(#""client":"\#(suspension.client ?? "")""#) })
     }
 
+    struct Terms: Sendable, CustomTestStringConvertible {
+      let testDescription: String
+      var autoDisable = true
+      var cooldown = 600
+      var isTaken = false
+    }
+
+    /// Guards: an explanation of its own that `run` does not go by.
+    @Test(
+      "What a restart does not take up, explain does not show either",
+      arguments: [
+        Terms(testDescription: "the same terms", isTaken: true),
+        Terms(testDescription: "auto_disable is off", autoDisable: false),
+        Terms(testDescription: "a shorter cool-down", cooldown: 5),
+      ])
+    func explain(terms: Terms) throws {
+      let server = try rotated()
+      let before = try BreakerStage(BreakerStage.settings(port: server.port, samples: 2))
+      #expect(try before.tunnels(3) == ["refused": 2, "other": 1])
+      try Wait.untilTrue("the record") { !before.kept.isEmpty }
+      before.pinfold.child.signal(SIGTERM)
+      try before.pinfold.child.wait()
+
+      // The same version, signed anew.
+      _ = try before.pinfold.sign(
+        BreakerStage.settings(
+          port: server.port, autoDisable: terms.autoDisable, samples: 2, cooldown: terms.cooldown))
+      let file = before.pinfold.workspace.path("pinfold.json5")
+      let explained = try Pinfold.command("explain", "-c", file, BreakerStage.host)
+      #expect(explained.output.contains("mode: \(terms.isTaken ? "suspended" : "enforce")\n"), "\(explained)")
+      #expect(explained.output.contains("steps: suspended for ") == terms.isTaken, "\(explained)")
+      let other = try Pinfold.command("explain", "-c", file, "--user", "alice", BreakerStage.host)
+      #expect(other.output.contains("steps: suspended for ") == terms.isTaken, "\(other)")
+      var after = before
+      after.pinfold = try Pinfold(after: before.pinfold)
+      #expect(try after.tunnels(1) == (terms.isTaken ? ["other": 1] : ["refused": 1]))
+    }
+
     @Test("A suspension survives SIGTERM and kill -9, for the client it was for", arguments: [SIGTERM, SIGKILL])
     func restart(signal: Int32) throws {
       let server = try rotated()
