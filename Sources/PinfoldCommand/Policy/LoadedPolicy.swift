@@ -43,8 +43,9 @@ struct LoadedPolicy {
         let source = try BundleSource(configuration.policy, file: file.path)
         try source.requireFiles()
         try found.look(source, configuration, authorities, fetches: fetches)
-      } else if !configuration.policy.trustedKeys.isEmpty {
-        _ = try TrustedKeys(configuration.policy, file: file.path)
+      } else {
+        if !configuration.policy.trustedKeys.isEmpty { _ = try TrustedKeys(configuration.policy, file: file.path) }
+        found.lookAtClock(configuration)
       }
     } catch {
       throw CommandFailure(.config, error.text)
@@ -106,6 +107,17 @@ struct LoadedPolicy {
       bundle = preview.newest
       trust = keeper.trust
       standing = bundle.map { .document($0.document) } ?? .unavailable
+    }
+
+    /// The time that has passed for certain counts without any bundle, too.
+    mutating func lookAtClock(_ configuration: Configuration) {
+      do throws(StateError) {
+        let floor = try StateFile(directory: configuration.stateDirectory).read().clockFloor
+        if now < floor { warnings.append(PolicyKeeper.warning(ofClock: now, before: floor)) }
+        now = max(now, floor)
+      } catch {
+        warnings.append(error.description)
+      }
     }
 
     private func fetch(

@@ -26,6 +26,7 @@ final class Reloader: Sendable {
     poller = BundlePoller(loop: loop)
     say(first.report)
     note(first)
+    for warning in first.clockWarnings { services.log.write(.warning, "clock", [.init("warning", .text(warning))]) }
     for warning in first.warnings { services.log.write(.warning, "identity", [.init("warning", .text(warning))]) }
     guard first.report?.outcome != .waiting else { return }
     shard.policyReload(first.report?.isSuccess ?? true ? .success : .failure)

@@ -25,6 +25,8 @@ package struct RulesLoader: Sendable {
     let cache: SealedCache?
     /// What was wrong with the cache when it was opened, one line each.
     let cacheWarnings: [String]
+    /// Why it is not known which time has passed for certain; a keeper's report says it otherwise.
+    var clockWarnings: [String] = []
     /// What the file calls `state_dir` by now. The directory of the start counts until a restart, and is what the
     /// configuration of the rules has.
     let nextStateDirectory: String
@@ -42,9 +44,17 @@ package struct RulesLoader: Sendable {
 
     /// Remembers that this time has passed for certain. Returns warnings.
     mutating func noteTime(_ time: Timestamp) -> [String] {
-      guard let warnings = keeper?.noteTime(time), let floor = keeper?.clockFloor else { return [] }
-      rules.clockFloor.rise(to: floor)
-      return warnings
+      if let warnings = keeper?.noteTime(time), let floor = keeper?.clockFloor {
+        rules.clockFloor.rise(to: floor)
+        return warnings
+      }
+      rules.clockFloor.rise(to: time)
+      do throws(StateError) {
+        try StateFile(directory: rules.configuration.stateDirectory).raise(clockFloor: time)
+        return []
+      } catch {
+        return [error.description]
+      }
     }
   }
 
@@ -98,13 +108,14 @@ package struct RulesLoader: Sendable {
     let local = configuration.localPolicy(deviceID: DeviceID(configuration)?.text, installID: installID)
     guard !configuration.policy.bundles.isEmpty else {
       let policy = PolicySnapshot(.notConfigured, local: local)
+      let clockWarnings = previous == nil ? Self.restore(clockFloor, configuration) : []
       return Candidate(
         Loaded(
           rules: Rules(
             configuration: configuration, policy: policy, trusting: authorities, mark: mark, pinServices: services,
             clockFloor: clockFloor, credentials: credentials),
           keeper: nil, report: nil, installID: installID, warnings: warnings, plan: nil, cache: cache,
-          cacheWarnings: cacheWarnings, nextStateDirectory: written.stateDirectory))
+          cacheWarnings: cacheWarnings, clockWarnings: clockWarnings, nextStateDirectory: written.stateDirectory))
     }
     let source = try BundleSource(configuration.policy, file: path)
     var keeper: PolicyKeeper
@@ -124,6 +135,16 @@ package struct RulesLoader: Sendable {
           pinServices: services, clockFloor: clockFloor, credentials: credentials),
         keeper: keeper, report: nil, installID: installID, warnings: warnings, plan: plan, cache: cache,
         cacheWarnings: cacheWarnings, nextStateDirectory: written.stateDirectory), finding)
+  }
+
+  /// Has the time count that has passed for certain, where no keeper of a policy does. Returns warnings.
+  private static func restore(_ floor: ClockFloor, _ configuration: Configuration) -> [String] {
+    do throws(StateError) {
+      floor.rise(to: try StateFile(directory: configuration.stateDirectory).read().clockFloor)
+      return []
+    } catch {
+      return [error.description]
+    }
   }
 
   private static func installID(_ configuration: Configuration, _ warnings: inout [String]) -> String? {

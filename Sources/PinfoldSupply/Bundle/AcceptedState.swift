@@ -11,7 +11,7 @@ package import PinfoldModel
 package struct AcceptedState: Equatable, Sendable {
   /// The highest policy version ever accepted; 0 for none.
   package var highestVersion: UInt64 = 0
-  /// A time that has passed for certain: a clock that shows an earlier one was set back.
+  /// A time that has passed for certain: a clock that shows an earlier one was set back. It counts without any policy too.
   package var clockFloor = Timestamp(seconds: 0)
   /// That keys were rotated; `nil` while the configured ones count. It says for whom old keys are not enough, and never
   /// whose keys are: those are read from the bundles themselves.
@@ -124,6 +124,15 @@ package struct StateFile: Sendable {
     }
     guard let state = AcceptedState(bytes) else { throw .corrupt(path: path) }
     return state
+  }
+
+  /// Remembers that a time has passed for certain, where no policy is in force under which it could end. What else is
+  /// remembered stays. Throws `unreadable`, `corrupt` or `unwritable`.
+  package func raise(clockFloor time: Timestamp) throws(StateError) {
+    var state = try read()
+    guard time > state.clockFloor else { return }
+    state.clockFloor = time
+    try write(state)
   }
 
   /// Remembers `state`, whole or not at all (mode 0600). Throws `unwritable`.

@@ -91,5 +91,32 @@ extension Operation {
       #expect(before != nil && Self.floor(pinfold) == before)
       #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
     }
+
+    /// Guards: a memory that only a policy has. Here the pins of a service ended within the hour that had passed.
+    @Test("Without a policy, too, a time that has passed counts at the next start") func withoutPolicy() throws {
+      let identity = try Certificates.shared().ecdsa
+      let server = try Servers.nginx(identity, protocols: "TLSv1.2")
+      let signer = try RecordSigner()
+      let record = try signer.record(identity.pin, ttl: 1800)
+      let service = try PinService { _ in .body(record) }
+      let settings = try Settings.supplied(service.section(signer), port: server.port).with { $0.bundles = [] }
+      let pinfold = try Pinfold(settings)
+      #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
+      pinfold.child.signal(SIGTERM)
+      #expect(try pinfold.child.wait() == .exited(0))
+
+      let state = "pinfold-state v1\nhighest_version 7\nclock_floor \(Self.text(3600))\n"
+      try pinfold.workspace.write("state/policy.state", state)
+      let second = try Pinfold(after: pinfold)
+      #expect(try !Client.curl.fetch(proxy: second.port).succeeded)
+      #expect(try second.reasons().last == "pins_unavailable")
+      try Wait.untilTrue("a warning") {
+        second.log.contains { ($0["warning"] as? String)?.contains("check the clock") == true }
+      }
+      #expect(pinfold.workspace.read("state/policy.state") == state)
+      let explained = try Pinfold.command(
+        "explain", "-c", pinfold.workspace.path("pinfold.json5"), "api.pinfold.test")
+      #expect(explained.output.contains("not used: "), "\(explained)")
+    }
   }
 }
