@@ -30,6 +30,13 @@ package final class LoopThread: Sendable {
     pinfold_thread_join(thread)
   }
 
+  /// Runs `body` on the loop, behind all that was queued before, ends the loop, and waits for its thread. To be called
+  /// once, in place of `stop`, where nothing that was queued may be lost.
+  package func stop(after body: @escaping @Sendable () -> Void) {
+    last(body)
+    pinfold_thread_join(thread)
+  }
+
   /// Runs `body` on the loop, behind all that was queued before, ends the loop, and waits for its thread, but not beyond
   /// `patience`. To be called once, in place of `stop`, where the loop may sit in a call that never comes back.
   ///
@@ -38,11 +45,15 @@ package final class LoopThread: Sendable {
     after body: @escaping @Sendable () -> Void, patience: Duration
   ) -> Bool {
     let limit = Deadline.now.advanced(by: patience)
+    last(body)
+    return pinfold_thread_join_until(thread, limit.nanoseconds) == 1
+  }
+
+  private func last(_ body: @escaping @Sendable () -> Void) {
     loop.execute { [loop] in
       body()
       loop.stop()
     }
-    return pinfold_thread_join_until(thread, limit.nanoseconds) == 1
   }
 }
 

@@ -176,6 +176,66 @@ import Testing
     #expect(!second.text(10).contains("\"n\":3"))
   }
 
+  /// A disk that takes nothing before `open` is called.
+  private final class Gate: Sendable {
+    private let isClosed = Mutex(true)
+    func open() { isClosed.withLock { $0 = false } }
+
+    var disk: AuditDisk {
+      var disk = AuditDisk()
+      disk.write = { [self] descriptor, bytes in
+        while isClosed.withLock({ $0 }) { usleep(1000) }
+        return unsafe bytes.withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }
+      }
+      return disk
+    }
+  }
+
+  /// Would catch addresses under the names of settings that are no longer in force, and records that nobody asks for or
+  /// that are missing, as long as the disk holds the file before.
+  @Test("Other settings count at once, while the disk is slow") func slowSwitch() throws {
+    let first = try AuditPlace()
+    let second = try AuditPlace()
+    let gate = Gate()
+    let trail = try AuditTrail(Self.settings(first), log: Self.log(), disk: gate.disk, clock: Self.noon)
+    trail.record(Self.record(1))
+    #expect(trail.name(of: "192.0.2.7") == "192.0.2.7")
+    trail.use(nil)
+    #expect(!trail.isRecording)
+    trail.use(AuditSettings(file: second.name, retentionDays: 90, clients: .hidden))
+    #expect(trail.isRecording)
+    #expect(trail.name(of: "192.0.2.7") == "hidden")
+    trail.record(Self.record(2))
+    gate.open()
+    trail.finish()
+    #expect(first.text(10).split(separator: "\n").map { $0.suffix(6) } == ["\"n\":1}"])
+    #expect(second.text(10).split(separator: "\n").map { $0.suffix(6) } == ["\"n\":2}"])
+    #expect(trail.figures == AuditFigures(written: 2, lost: 0, error: nil))
+  }
+
+  /// Would catch an end that forgets what a change of the file had in hand.
+  @Test("What waits for a slow disk is written at the end, the file before's too") func slowEnd() throws {
+    let first = try AuditPlace()
+    let second = try AuditPlace()
+    let gate = Gate()
+    let trail = try AuditTrail(Self.settings(first), log: Self.log(), disk: gate.disk, clock: Self.noon)
+    for number in 0..<5 { trail.record(Self.record(number)) }
+    trail.use(Self.settings(second))
+    for number in 5..<9 { trail.record(Self.record(number)) }
+    trail.reopen()
+    trail.record(Self.record(9))
+    let opener = try LoopThread(name: "opener", loop: EventLoop())
+    opener.loop.execute {
+      usleep(100_000)
+      gate.open()
+    }
+    trail.finish()
+    opener.stop()
+    #expect(trail.figures == AuditFigures(written: 10, lost: 0, error: nil))
+    #expect(first.text(10).split(separator: "\n").count == 5)
+    #expect(second.text(10).split(separator: "\n").count == 5)
+  }
+
   /// Would catch addresses in the file of whoever did not ask for them.
   @Test("A client is a pseudonym that lasts as long as the installation's key") func pseudonyms() throws {
     let place = try AuditPlace()

@@ -195,7 +195,8 @@ package final class AuditTrail: Sendable {
   }
 
   private func newDay() {
-    guard let settings = state.withLock({ $0.settings }) else { return }
+    // The file of settings that are about to be used is not the one that lies open.
+    guard let settings = state.withLock({ $0.switches == 0 ? $0.settings : nil }) else { return }
     purge(settings, always: false)
   }
 
@@ -208,20 +209,19 @@ package final class AuditTrail: Sendable {
 
   // MARK: Changing and ending
 
-  /// Takes other settings, and opens the file they name.
+  /// Takes other settings, and opens the file they name. What is recorded from here on is named and kept by them, however
+  /// long the disk holds the file before.
   func use(_ settings: AuditSettings?) {
     // What was recorded under the old settings goes to the old file, and nothing that comes later.
     let before = state.withLock { state in
+      state.settings = settings
+      isOn.store(settings != nil, ordering: .relaxed)
       state.switches += 1
       return state.take()
     }
     desk.loop.execute { [self] in
       write(before)
-      state.withLock { state in
-        state.settings = settings
-        state.switches -= 1
-      }
-      isOn.store(settings != nil, ordering: .relaxed)
+      state.withLock { $0.switches -= 1 }
       desk.use(settings?.file)
       if let settings { purge(settings, always: true) }
       flush()
@@ -233,10 +233,10 @@ package final class AuditTrail: Sendable {
     use(state.withLock { $0.settings })
   }
 
-  /// Writes what is waiting and ends the thread. To be called once, when nobody records any more.
+  /// Writes what is waiting, also for a file before this one, and ends the thread. Waits as long as the disk does. To be
+  /// called once, when nobody records any more.
   func finish() {
-    thread.stop()
-    write(state.withLock { $0.take() }, retries: false)
+    thread.stop { [self] in write(state.withLock { $0.take() }, retries: false) }
     let rest = state.withLock { $0.waiting.count }
     if rest > 0 { log.write(.error, "audit records are lost", [.init("count", .integer(Int64(rest)))]) }
   }

@@ -50,11 +50,12 @@ final class Reloader: Sendable {
         return fail(refusals.map(\.description).joined(separator: "; "))
       }
       let after = candidate.take()
+      // First, so that an audit that begins now has this reload in it.
+      useAudit(after.rules.configuration)
       say(after.report)
       loaded.withLock { $0 = after }
       services.take(after.rules)
       note(after)
-      useAudit(after.rules.configuration)
       services.audit.record(
         AuditRecord(
           .reload, [.init("result", .text("success")), .init("policy", .unsigned(after.rules.policy.version))]))

@@ -16,7 +16,7 @@ extension Operation {
         .map { pinfold.workspace.read($0) }.joined()
     }
 
-    private static func records(_ pinfold: Pinfold, _ event: String = "tunnel") throws -> [[String: Any]] {
+    static func records(_ pinfold: Pinfold, _ event: String = "tunnel") throws -> [[String: Any]] {
       try text(pinfold).split(separator: "\n").map {
         try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any], "\($0)")
       }.filter { $0["event"] as? String == event }
@@ -172,6 +172,15 @@ extension Operation {
       #expect(try Self.records(pinfold).count == 1)
       #expect(try Self.records(pinfold, "policy_refused").first?["cause"] as? String == "envelope")
       #expect(try Self.records(pinfold, "reload").first?["result"] as? String == "failure")
+    }
+
+    /// Guards: an audit that begins without a word of what began it.
+    @Test("An audit that SIGHUP switches on begins with that reload") func switchedOn() throws {
+      let pinfold = try Pinfold(Self.settings(port: 1, ""))
+      try pinfold.reload(Self.settings().with { $0.version = 2 })
+      try Wait.untilTrue("the reload's record") { try Self.records(pinfold, "reload").count == 1 }
+      #expect(try Self.records(pinfold, "reload").first?["policy"] as? Int == 2)
+      #expect(try Self.records(pinfold, "policy_accepted").first?["policy"] as? Int == 2)
     }
 
     @Test("Files older than retention_days go at the start") func retention() throws {
