@@ -11,8 +11,6 @@ internal import PinfoldModel
 package final class Listener: TimerEntry {
   /// Connections taken before other sockets get their turn.
   private static let maximalBatch = 64
-  /// Bytes of a refused client's request that are read away, so that the answer is not lost to a reset.
-  private static let maximalDiscard = 65_536
   /// Pause after a failure that accepting again would only repeat.
   private static let pause = Duration.milliseconds(100)
 
@@ -97,10 +95,10 @@ package final class Listener: TimerEntry {
     if wouldBlock(result) { return true }
     guard result >= 0 else { return false }
     let refused = StreamSocket(taking: Int32(result), peerAddress: SocketAddress(peer), loop: loop)
-    _ = try? refused.tryReceive(max: Self.maximalDiscard)
+    refused.discard()
     refuse(refused)
     refused.shutdownWrite()
-    _ = try? refused.tryReceive(max: Self.maximalDiscard)
+    refused.discard()
     refused.close()
     return true
   }

@@ -11,6 +11,21 @@ extension StreamSocket {
     return unsafe [UInt8](loop.scratch[..<count])
   }
 
+  /// Reads away bytes that are there now, at most 64 KiB, and leaves none of them in memory: a client that is refused
+  /// may have sent credentials, and what lies unread at the close would turn its answer into a reset.
+  package func discard() {
+    guard let count = try? receiveIntoScratch(EventLoop.scratchSize) else { return }
+    loop.eraseScratch(count)
+  }
+
+  /// As `discard`, waiting for the bytes, at most `max` of them. Answers their count, 0 at the end of the stream.
+  /// - Throws: as `receive(max:deadline:)`.
+  package func discard(max: Int, deadline: Deadline) async throws(IOError) -> Int {
+    let count = try await receive(max: max, deadline: deadline) { $0.count }
+    loop.eraseScratch(count)
+    return count
+  }
+
   /// Waits for bytes and takes those that are there, at most `max` (and 64 KiB). Empty at the end of the stream.
   ///
   /// - Parameter other: a socket whose peer going away ends the wait: the client, while its upstream is read.

@@ -51,7 +51,7 @@ extension Tunnel {
       client.shutdownWrite()
       var left = Self.lingerBytes
       while left > 0 {
-        let count = try await client.receive(max: left, deadline: deadline) { $0.count }
+        let count = try await client.discard(max: left, deadline: deadline)
         if count == 0 { break }
         left -= count
       }

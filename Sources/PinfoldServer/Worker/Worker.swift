@@ -1,5 +1,4 @@
 import PinfoldConfig
-import PinfoldCrypto
 import PinfoldLoop
 import PinfoldModel
 import PinfoldTelemetry
@@ -14,8 +13,6 @@ final class Worker: @unchecked Sendable {
   /// Connections from outside `access.clients` that may send their head, so that the refusal's line names the host; all
   /// others are refused before they have. `Rules` keeps descriptors for them.
   static let strangerLimit = 32
-  /// Bytes that a client may have sent ahead of a refusal without losing it.
-  private static let maximalDiscard = 65_536
   /// How long nothing more is said of what goes on.
   private static let quiet = Duration.seconds(60)
 
@@ -96,9 +93,7 @@ final class Worker: @unchecked Sendable {
     audit.record(account)
     count(refusedBeforeTunnel: failure.reason)
     services.log.write(account.line(at: loop.now).event)
-    // What lies unread at the close would turn the answer into a reset; credentials may stand there.
-    if var head = try? client.tryReceive(max: Self.maximalDiscard) { erase(&head) }
-    loop.eraseScratch()
+    client.discard()
     _ = try? client.trySend(ProxyReply(failure).bytes.span)
     client.shutdownWrite()
     client.close()
@@ -126,7 +121,7 @@ final class Worker: @unchecked Sendable {
     let reply = ProxyReply(failure)
     _ = try? client.trySend(reply.bytes.span)
     count(refusedBeforeTunnel: .limitReached)
-    services.log.write(.warning, "out of descriptors: a client was turned away")
+    services.log.write(account.line(at: loop.now).event)
   }
 
   /// Stops accepting; open tunnels go on.

@@ -256,6 +256,19 @@ extension Operation {
       #expect(!reasons.contains("internal_error"))
     }
 
+    /// Guards: passwords of clients that are refused, in the memory of a process that may dump it.
+    @Test("What a client sends behind its refusal does not stay in memory") func behindRefusal() throws {
+      let pinfold = try Pinfold(Settings.pinned(Certificates.shared().ecdsa.pin, port: 1))
+      let secret = Self.basic("alice:behind the refusal")
+      let client = try RawClient(to: pinfold.port)
+      #expect(try client.connect("other.test:443").statusLine.contains(" 403"))
+      client.send(RawClient.head("other.test:443", fields: secret))
+      client.socket.endSending()
+      _ = client.drain(seconds: 2)
+      try Wait.untilTrue("its end") { try pinfold.metrics().sum("pinfold_tunnels_active") == 0 }
+      #expect(try !ProcessMemory.holds(String(secret.dropFirst(30).dropLast(2)), pinfold.child.pid))
+    }
+
     @Test("No password and no user is in the log, the audit or the process's memory of files") func secrecy() throws {
       let server = try Servers.nginx(Certificates.shared().ecdsa)
       let pinfold = try Self.start(server) { $0.audit = #"file: "audit.jsonl""# }

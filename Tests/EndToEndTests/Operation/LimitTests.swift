@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 extension Operation {
@@ -134,6 +135,40 @@ extension Operation {
       try Wait.untilTrue("room for another") {
         try RawClient(to: pinfold.port).connect(Self.authority).statusLine.contains(" 200")
       }
+    }
+
+    /// Guards: clients for which there was no descriptor, in the audit by an id that no line has, and credentials of them
+    /// that stay in memory.
+    @Test("Out of descriptors, each client that is turned away has a line, and leaves no password") func turnedAway()
+      throws
+    {
+      let pinfold = try open(try echo()) {
+        $0.descriptors = "96"
+        $0.workers = 1
+        $0.audit = #"file: "audit.jsonl""#
+      }
+      let secret = "VHVybmVkQXdheTpUcjB1YjRkb3I="
+      // All of them have come before the first is accepted: there is no time in which one of them could make room.
+      pinfold.child.signal(SIGSTOP)
+      let crowd = try (0..<120).map { _ in try RawClient(to: pinfold.port) }
+      for client in crowd {
+        client.send(RawClient.head(Self.authority, fields: "Proxy-Authorization: Basic \(secret)\r\n"))
+      }
+      pinfold.child.signal(SIGCONT)
+      let lines = try Wait.until("lines") {
+        let lines = pinfold.decisions.filter { $0["detail"] as? String == "out of descriptors" }
+        return lines.count >= 10 ? lines : nil
+      }
+      for client in crowd { client.socket.shutDown() }
+      #expect(lines.allSatisfy { $0["reason"] as? String == "limit_reached" }, "\(lines)")
+      try Wait.untilTrue("they are gone") { try pinfold.metrics().sum("pinfold_tunnels_active") == 0 }
+      #expect(try !ProcessMemory.holds(secret, pinfold.child.pid))
+      pinfold.child.signal(SIGTERM)
+      _ = try pinfold.child.wait()
+      let ids = Set(pinfold.decisions.compactMap { $0["id"] as? String })
+      let records = try AuditTests.records(pinfold)
+      #expect(records.count >= lines.count)
+      #expect(records.allSatisfy { ids.contains($0["id"] as? String ?? "") })
     }
 
     /// Guards: what is shown to operators must not cost the proxy its descriptors, nor a probe of health its answer.
