@@ -233,6 +233,13 @@ intptr_t pinfold_is_socket(const char *path) {
   return S_ISSOCK(status.st_mode) ? 1 : 0;
 }
 
+pinfold_file pinfold_look_at_file(const char *path) {
+  struct stat status;
+  pinfold_file none = {0, 0};
+  if (lstat(path, &status) != 0) return none;
+  return (pinfold_file){status.st_dev, status.st_ino};
+}
+
 intptr_t pinfold_unlink(const char *path) { return PINFOLD_RETRY(unlink(path)); }
 
 intptr_t pinfold_descriptor_limit(uint64_t wish, int changes) {

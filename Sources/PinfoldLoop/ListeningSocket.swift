@@ -1,8 +1,8 @@
 internal import CLinux
 internal import PinfoldModel
 
-/// A bound and listening socket, not yet attached to a loop. Owns its descriptor, and the path of a UNIX socket, which
-/// it removes when it goes.
+/// A bound and listening socket, not yet attached to a loop. Owns its descriptor, and the file of a UNIX socket, which
+/// it removes when it goes, unless another file has the path by then.
 package struct ListeningSocket: ~Copyable, Sendable {
   /// Connections the kernel may hold for us (listen(2)); the system bounds it by net.core.somaxconn.
   package static let backlog: Int32 = 4096
@@ -10,6 +10,8 @@ package struct ListeningSocket: ~Copyable, Sendable {
   let descriptor: Int32
   /// Where it really listens: the port the system chose, if 0 was asked for.
   package let endpoint: Endpoint
+  /// The file of a UNIX socket.
+  private let file: pinfold_file
 
   /// Binds and listens.
   ///
@@ -30,6 +32,11 @@ package struct ListeningSocket: ~Copyable, Sendable {
     do {
       if !sharing, case .tcp(let address) = endpoint { try Self.requireUnused(address) }
       self.endpoint = try Self.bind(descriptor, endpoint, backlog)
+      if case .unix(let path) = endpoint {
+        unsafe file = pinfold_look_at_file(path)
+      } else {
+        file = pinfold_file()
+      }
     } catch {
       pinfold_close(descriptor)
       throw error
@@ -38,8 +45,12 @@ package struct ListeningSocket: ~Copyable, Sendable {
   }
 
   deinit {
+    // Before the close: as long as somebody listens, no other process takes the path for its own.
+    if case .unix(let path) = endpoint {
+      let there = unsafe pinfold_look_at_file(path)
+      if there.inode == file.inode, there.device == file.device { unsafe _ = pinfold_unlink(path) }
+    }
     pinfold_close(descriptor)
-    if case .unix(let path) = endpoint { unsafe _ = pinfold_unlink(path) }
   }
 
   private static func bind(_ descriptor: Int32, _ endpoint: Endpoint, _ backlog: Int32) throws(IOError) -> Endpoint {

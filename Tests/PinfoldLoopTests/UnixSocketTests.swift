@@ -82,6 +82,22 @@ private final class Folder {
     #expect(unsafe access(folder.path + "/socket", F_OK) == 0)
   }
 
+  /// Would catch a process that takes its successor's file with it.
+  @Test func `a socket file that has another's place is left alone`() throws {
+    let folder = Folder()
+    let path = folder.path + "/socket"
+    let first = try ListeningSocket(.unix(path))
+    #expect(unsafe rename(path, path + ".old") == 0)
+    let second = try ListeningSocket(.unix(path))
+    Self.letGo(first)
+    #expect(unsafe access(path, F_OK) == 0)
+    Self.letGo(second)
+    #expect(unsafe access(path, F_OK) != 0)
+    #expect(unsafe unlink(path + ".old") == 0)
+  }
+
+  private static func letGo(_ socket: consuming ListeningSocket) {}
+
   @Test func `a file that is no socket is left alone`() throws {
     let folder = Folder()
     let path = folder.path + "/socket"

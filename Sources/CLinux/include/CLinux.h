@@ -88,6 +88,15 @@ uintptr_t pinfold_thread(void);
 /* 1 if the path is a socket, 0 if it is something else, -ENOENT if there is nothing. Links are not followed. */
 intptr_t pinfold_is_socket(const char *_Nonnull path);
 
+/* Which file it is, whatever its name: stat(2). inode is 0 where there is none. */
+typedef struct pinfold_file {
+  uint64_t device;
+  uint64_t inode;
+} pinfold_file;
+
+/* The file at the path. Links are not followed. */
+pinfold_file pinfold_look_at_file(const char *_Nonnull path);
+
 intptr_t pinfold_unlink(const char *_Nonnull path);
 
 /* Answers the limit now in force on open descriptors; a wish of 0 asks for the hard limit. */
