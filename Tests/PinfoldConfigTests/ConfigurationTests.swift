@@ -165,7 +165,8 @@ import Testing
         #""" is not an address such as "127.0.0.1:3128", "[::1]:3128" or "unix:/run/pinfold/proxy.sock", or several with commas between"#
       ),
       ("PINFOLD_ADMIN", "9128", #""9128" is not an address such as "127.0.0.1:9128" or "[::1]:9128""#),
-      ("PINFOLD_STATE_DIR", "", #""" is not a directory"#),
+      ("PINFOLD_STATE_DIR", "", #""" is not an absolute path"#),
+      ("PINFOLD_STATE_DIR", "state", #""state" is not an absolute path"#),
       ("PINFOLD_LOG_LEVEL", "loud", #""loud" is not one of "debug", "info", "warning", "error""#),
     ])
   func environment(_ name: String, _ value: String, _ message: String) throws {

@@ -80,7 +80,12 @@ extension Configuration {
       }
     }
     if let value = environment["PINFOLD_STATE_DIR"] {
-      if value.isEmpty { complain("PINFOLD_STATE_DIR", value, "a directory") } else { stateDirectory = value }
+      // Relative to what? The key of the same name starts at the file, a shell's paths where it stands.
+      if value.hasPrefix("/") {
+        stateDirectory = value
+      } else {
+        complain("PINFOLD_STATE_DIR", value, "an absolute path")
+      }
     }
     if let value = environment["PINFOLD_LOG_LEVEL"] {
       if let level = LogSection.Level(rawValue: value) {
