@@ -58,6 +58,11 @@ import Testing
       policy.json5:5:37: ssl_pinning_config.fallback.builtin_pin_hosts[0]: "*.example.com": expected one host, without a wildcard
       """),
     BadFile(
+      "fallback-host-port",
+      """
+      policy.json5:5:37: ssl_pinning_config.fallback.builtin_pin_hosts[0]: a host's builtin pins stand in on every port: leave the port out
+      """),
+    BadFile(
       "hosts-a-list",
       """
       policy.json5:4:12: ssl_pinning_config.hosts: expected an object from hosts to rules, found a list

@@ -27,7 +27,8 @@ enum CheckCommand: Subcommand {
     for line in lines(file, loaded, users) { console.line(line) }
     var warnings =
       file.configuration.warnings + (users?.warnings ?? []) + (loaded.bundle?.document.warnings ?? [])
-      + loaded.warnings + KeyLogPlace.warnings(file.configuration)
+      + (loaded.bundle?.document.warnings(under: file.configuration) ?? []) + loaded.warnings
+      + KeyLogPlace.warnings(file.configuration)
     if case .failure(let error) = loaded.install { warnings.append(error.description) }
     for warning in warnings { console.line("warning: \(warning)") }
     if let trust = loaded.trust, !trust.links.isEmpty {

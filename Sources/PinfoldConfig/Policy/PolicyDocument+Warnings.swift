@@ -22,26 +22,29 @@ extension PolicyDocument {
       ("trust_on_first_use believes whoever answers first", { $0.trustOnFirstUse }),
       ("sni: \"optional\" lets hellos without server name through", { $0.sni == .optional }),
     ]
-    for (text, applies) in kinds {
-      var count = 0
-      var first: RuleReference?
-      for rule in table.rules where applies(rule.settings) {
-        count += 1
-        first = first ?? rule
-      }
-      guard let first else { continue }
-      result.append("\(first.pattern)\(count > 1 ? " and \(count - 1) more" : ""): \(text)")
-    }
-    var single = 0
-    var firstSingle: RuleReference?
-    for rule in table.rules where rule.pins.count == 1 {
-      single += 1
-      firstSingle = firstSingle ?? rule
-    }
-    if let firstSingle {
-      let more = single > 1 ? " and \(single - 1) more" : ""
-      result.append("\(firstSingle.pattern)\(more): one pin and no backup: a lost key locks the host out")
+    result += kinds.compactMap { text, applies in warning(text) { applies($0.settings) } }
+    if let single = warning("one pin and no backup: a lost key locks the host out", of: { $0.pins.count == 1 }) {
+      result.append(single)
     }
     return result
+  }
+
+  /// What the document asks for and a configuration does not give it, one sentence each: for `check`.
+  package func warnings(under configuration: Configuration) -> [String] {
+    guard configuration.tls.keyLog == nil else { return [] }
+    let text = "tls13: \"key_log\" refuses every TLS 1.3 handshake where tls.key_log is not set"
+    return warning(text) { $0.settings.tls13 == .keyLog }.map { [$0] } ?? []
+  }
+
+  /// One sentence about all rules to which it applies; `nil` where there is none.
+  private func warning(_ text: String, of applies: (RuleReference) -> Bool) -> String? {
+    var count = 0
+    var first: RuleReference?
+    for rule in table.rules where applies(rule) {
+      count += 1
+      first = first ?? rule
+    }
+    guard let first else { return nil }
+    return "\(first.pattern)\(count > 1 ? " and \(count - 1) more" : ""): \(text)"
   }
 }

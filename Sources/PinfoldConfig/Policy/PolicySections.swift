@@ -66,9 +66,15 @@ extension Fallback {
     var object = ObjectReader(field, path: field.path, context: field.context)
     useBuiltinPins = object.field("use_builtin_pins")?.bool() ?? useBuiltinPins
     if let elements = object.optional("builtin_pin_hosts")?.elements("a list of hosts") {
-      hosts = Set(elements.compactMap { $0.pattern(exact: true)?.host })
+      hosts = Set(elements.compactMap(Self.host))
     }
     object.finish()
+  }
+
+  private static func host(_ element: Field) -> HostName? {
+    guard let pattern = element.pattern(exact: true) else { return nil }
+    if pattern.port != nil { element.complain("a host's builtin pins stand in on every port: leave the port out") }
+    return pattern.host
   }
 }
 
