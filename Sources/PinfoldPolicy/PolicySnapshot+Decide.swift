@@ -23,7 +23,6 @@ extension PolicySnapshot {
         decideWithoutRule(&decision, trace: &trace)
       }
     }
-    notePort(decision, trace: &trace)
     return decision
   }
 
@@ -162,11 +161,6 @@ extension PolicySnapshot {
     decision.block(.pinsUnavailable, source: .service)
     trace.note("a pin service speaks for \(domain.pattern)")
     return true
-  }
-
-  private func notePort(_ decision: Decision, trace: inout DecisionTrace) {
-    guard !decision.portAllowed else { return }
-    trace.note("port \(decision.authority.port) is not in destinations.ports and no rule opens it: refused")
   }
 }
 

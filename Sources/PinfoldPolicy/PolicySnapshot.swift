@@ -38,7 +38,8 @@ package final class PolicySnapshot: Sendable {
     return decide(authority, at: now, user: user, trace: &trace)
   }
 
-  /// The same decision with the steps that led to it, in order, for people.
+  /// The same decision with the steps that led to it, in order, for people. What amends a decision may still open its
+  /// port: nothing is said of that here.
   package func explain(
     _ authority: Authority, at now: Timestamp, user: String? = nil
   ) -> (decision: Decision, steps: [String]) {

@@ -76,6 +76,19 @@ import Testing
     #expect(try warnings().first?.hasSuffix("it has to be a named pipe, or not to exist yet") == true)
   }
 
+  @Test func `a rule that needs a key log is warned of where there is none`() throws {
+    try place.sign(
+      PolicyFolder.policy(
+        hosts: """
+          "a.example.com": { pins: ["\(PolicyFolder.pin)", "\(PolicyFolder.otherPin)"], tls13: "key_log" },
+          "b.example.com": { pins: ["\(PolicyFolder.pin)", "\(PolicyFolder.otherPin)"], tls13: "key_log" },
+          """))
+    let warning =
+      "warning: a.example.com and 1 more: tls13: \"key_log\" refuses every TLS 1.3 handshake where tls.key_log is not set"
+    #expect(try check().output.contains(warning))
+    #expect(try !check("tls: { key_log: \"\(place.scratch["keys"])\" }").output.contains(warning))
+  }
+
   @Test func `an expired bundle is refused with its reason`() throws {
     try place.sign(PolicyFolder.policy(issued: -7200, expires: -3600))
     let tool = try check()
@@ -272,6 +285,46 @@ import Testing
     #expect(tool.status == .failed)
     #expect(tool.output.contains("mode: blocked"))
     #expect(tool.output.contains { $0.hasPrefix("steps: ") && $0.contains("8443") })
+  }
+
+  /// Would catch an answer that the running proxy does not give.
+  @Test(arguments: [
+    ("127.0.0.1", "127.0.0.1 is loopback, and its host is not pinned: refused"),
+    ("169.254.169.254", "169.254.169.254 is metadata, and its host is not pinned: refused"),
+    ("[::ffff:10.0.0.1]", "10.0.0.1 is private, and its host is not pinned: refused"),
+    ("192.0.2.9", "192.0.2.9 is in destinations.deny: refused"), ("8.8.8.8", nil), ("10.9.0.1", nil),
+    ("10.1.0.1", nil), ("fixed.example.net", "127.0.0.1:9128 is Pinfold itself: refused"),
+    ("127.0.0.1:3128", "127.0.0.1:3128 is Pinfold itself: refused"),
+  ])
+  func `an address that is no destination is a block`(host: String, step: String?) throws {
+    try place.sign(PolicyFolder.policy(hosts: "\"10.1.0.1\": { pins: [\"\(PolicyFolder.pin)\"] }"))
+    try place.scratch.write(
+      "pinfold.json5",
+      """
+      { state_dir: "state", policy: { bundles: ["policy.signed.json"], trusted_keys: ["\(place.publicKey)"],
+        unpinned: "verify" }, destinations: { ports: [443, 3128], allow: ["10.9.0.0/16"], deny: ["192.0.2.0/24"],
+        resolve: { "fixed.example.net:443": "127.0.0.1:9128" } } }
+      """)
+    let tool = Tool("explain", "-c", place.scratch["pinfold.json5"], host)
+    #expect(tool.status == (step == nil ? .good : .failed))
+    #expect(tool.output.contains("mode: blocked") == (step != nil))
+    if let step { #expect(tool.output.last == "steps: \(step)") }
+  }
+
+  @Test func `a paired device's port is open`() throws {
+    try place.sign()
+    let path = try place.configure()
+    let payload = try place.scratch.write(
+      "pairing.json",
+      """
+      { "version": "1", "host": "device.local", "port": 8443, "code": "s3cr3t", "expiresAt": "2045-01-01T00:00:00Z",
+        "certificateFingerprint": "\(String(repeating: "ab", count: 32))" }
+      """)
+    #expect(Tool("pair", "-c", path, "--offline", payload).status == .good)
+    let tool = Tool("explain", "-c", path, "device.local:8443")
+    #expect(tool.status == .good)
+    #expect(tool.output.contains("mode: enforce"))
+    #expect(!tool.output.contains { $0.contains("destinations.ports") })
   }
 
   @Test func `without an acceptable policy everything is blocked, and why is said`() throws {

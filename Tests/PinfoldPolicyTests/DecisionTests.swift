@@ -300,7 +300,6 @@ import Testing
         "policy version 7, expires 1970-01-01T00:33:20Z", "rule api.example.com",
         "switched off: outside the rule's rollout of 0.0 percent, device_id falls on 14.8208",
         "chain and host name are verified, without pins",
-        "port 8443 is not in destinations.ports and no rule opens it: refused",
       ])
   }
 

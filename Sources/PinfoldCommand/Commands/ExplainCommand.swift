@@ -36,6 +36,7 @@ enum ExplainCommand: Subcommand {
     let suspensions = KeptSuspensions(file.configuration, loaded.snapshot, of: decision)
     steps += suspensions.steps(for: user)
     if suspensions.concern(user) { decision = decision.suspended() }
+    DestinationLookup(file.configuration).amend(&decision, &steps)
     let report = DecisionReport(decision, steps: steps)
     for line in report.lines { console.line(line) }
     return report.isBlocked ? .failed : .good
