@@ -34,13 +34,14 @@ import Testing
 
   static func material(_ app: ClientHello, _ keys: TwinKeys) throws -> TwinMaterial {
     TwinMaterial(
-      random: try Entropy.bytes(32), sessionID: try Entropy.bytes(32), shares: keys.shares,
+      random: try Entropy.bytes(TwinHello.freshCount), shares: keys.shares,
       filler: try Entropy.bytes(TwinHello.fillerCount(for: app)))
   }
 
-  /// The ranges of the message that carry something of the client's own.
+  /// The ranges of the message that carry something of the client's own. The session id is none: it may name a session
+  /// of TLS 1.2 that an onlooker knows.
   private static func named(_ hello: ClientHello) -> [Range<Int>] {
-    [hello.randomRange, hello.sessionIDRange]
+    [hello.randomRange.dropFirst(4)]
       + hello.keyShares.filter { !ClientHello.isGrease($0.group) }.map(\.key)
       + hello.pskIdentities.map { $0.lowerBound..<($0.upperBound + 4) } + hello.pskBinders
   }
@@ -63,7 +64,7 @@ import Testing
         if !ranges.contains(where: { $0.contains(index) }) { Issue.record("byte \(index) differs") }
       }
       // And those do differ: thirteen bytes or more that are equal by chance are not to be expected.
-      for range in ranges where range.count >= 32 {
+      for range in ranges where range.count >= TwinHello.freshCount {
         #expect(pair.app.message[range] != pair.twin.message[range])
       }
     }
@@ -133,13 +134,12 @@ import Testing
     #expect(!sharing.isEmpty)
   }
 
-  @Test("random, session id and pre-shared keys of a first hello go on in the second", arguments: Capture.hellos13)
+  @Test("random and pre-shared keys of a first hello go on in the second", arguments: Capture.hellos13)
   func continuity(_ capture: Capture) throws {
     let pairs = try Self.pairs(capture)
     guard pairs.count == 2 else { return }
     let (first, second) = (pairs[0], pairs[1])
     #expect(first.twin.random == second.twin.random)
-    #expect(Array(first.twin.sessionID) == Array(second.twin.sessionID))
     #expect(Self.identities(first.app) == Self.identities(second.app) || !second.app.offersPSK)
     if second.app.offersPSK { #expect(Self.identities(first.twin) == Self.identities(second.twin)) }
   }
@@ -238,23 +238,20 @@ import Testing
     #expect(throws: TwinImpossible.notTLS13) { try TwinHello(of: older, with: try Self.material(older, keys)) }
     let app = try Capture.named("tls13-go-nginx-2-psk").hello()
     let shares = try TwinKeys(for: app).shares
-    let random = [UInt8](repeating: 1, count: 32)
+    let random = [UInt8](repeating: 1, count: TwinHello.freshCount)
     let filler = [UInt8](repeating: 2, count: TwinHello.fillerCount(for: app))
     func make(_ material: TwinMaterial) throws(TwinImpossible) -> TwinHello { try TwinHello(of: app, with: material) }
     #expect(throws: Never.self) {
-      try make(TwinMaterial(random: random, sessionID: random, shares: shares, filler: filler))
+      try make(TwinMaterial(random: random, shares: shares, filler: filler))
     }
     #expect(throws: TwinImpossible.material) {
-      try make(TwinMaterial(random: [1], sessionID: random, shares: shares, filler: filler))
+      try make(TwinMaterial(random: [1], shares: shares, filler: filler))
     }
     #expect(throws: TwinImpossible.material) {
-      try make(TwinMaterial(random: random, sessionID: [], shares: shares, filler: filler))
-    }
-    #expect(throws: TwinImpossible.material) {
-      try make(TwinMaterial(random: random, sessionID: random, shares: shares, filler: Array(filler.dropLast())))
+      try make(TwinMaterial(random: random, shares: shares, filler: Array(filler.dropLast())))
     }
     #expect(throws: TwinImpossible.keyShare(group: 0x11ec)) {
-      try make(TwinMaterial(random: random, sessionID: random, shares: [0x001d: random], filler: filler))
+      try make(TwinMaterial(random: random, shares: [0x001d: random], filler: filler))
     }
   }
 }

@@ -40,7 +40,7 @@ package final class TwinSession {
     self.leaves = leaves
     keys = try TwinKeys(for: app)
     firstKeys = keys
-    let material = try Self.material(for: app, keys, now)
+    let material = try Self.material(for: app, keys)
     do throws(TwinImpossible) {
       twin = try TwinHello(of: app, with: material)
     } catch {
@@ -61,24 +61,14 @@ package final class TwinSession {
     reader = ServerFlightReader(answering: other.twin.hello)
   }
 
-  private static func material(
-    for app: ClientHello, _ keys: TwinKeys, _ now: Timestamp
-  ) throws(TwinFailure) -> TwinMaterial {
+  private static func material(for app: ClientHello, _ keys: TwinKeys) throws(TwinFailure) -> TwinMaterial {
     do throws(TLSError) {
       return TwinMaterial(
-        random: try random(like: app.random, now), sessionID: try Entropy.bytes(32), shares: keys.shares,
+        random: try Entropy.bytes(TwinHello.freshCount), shares: keys.shares,
         filler: try Entropy.bytes(TwinHello.fillerCount(for: app)))
     } catch {
       throw .openSSL(error)
     }
-  }
-
-  /// A random of its own; behind the same time where the app's begins with one (RFC 5246 §7.4.1.2), by which the two could
-  /// be told apart.
-  private static func random(like random: [UInt8], _ now: Timestamp) throws(TLSError) -> [UInt8] {
-    let first = random.prefix(4).reduce(0) { $0 << 8 | Int64($1) }
-    let fresh = try Entropy.bytes(32)
-    return abs(first - now.seconds) < 86_400 ? Array(random.prefix(4) + fresh.dropFirst(4)) : fresh
   }
 
   /// The twin's first hello.
@@ -112,7 +102,7 @@ package final class TwinSession {
     let made: TwinHello
     do throws(TwinFailure) {
       keys = try TwinKeys(for: appSecond, after: keys)
-      let material = try Self.material(for: appSecond, keys, now)
+      let material = try Self.material(for: appSecond, keys)
       made = try Self.twin(of: appSecond, after: app, twin, request, material)
     } catch {
       return fail(error)

@@ -1,5 +1,5 @@
-/// A ClientHello that cannot be told from the app's: its bytes and its record framing, with a random, a session id and
-/// key shares of Pinfold's own, and a made-up pre_shared_key where the app offered one.
+/// A ClientHello that cannot be told from the app's: its bytes and its record framing, with a random and key shares of
+/// Pinfold's own, and a made-up pre_shared_key where the app offered one.
 ///
 /// **Everything else is left as it is, on purpose.** GREASE values, the order of extensions (Chromium draws it anew for
 /// each connection) and the content of a GREASE encrypted_client_hello are the same in both hellos. They do say that the
@@ -7,12 +7,18 @@
 /// neither is older or more regular than the other. Drawing them anew would break the equality of JA3 and JA4, and an ECH
 /// payload cannot be told from a real one, whose bytes mean something.
 ///
+/// So it is with the session id: one that names a session of TLS 1.2 was seen before, or is the hash of the ticket beside
+/// it, as OpenSSL makes it. And a random may begin with what the app's clock says, right or wrong (RFC 5246 §7.4.1.2).
+///
 /// What does tell them apart: a pre-shared key, which only the app's hello has for real. docs/threat-model.md.
 package struct TwinHello: Sendable {
   /// What to send: all records, headers included; in front of a second hello the ChangeCipherSpec, if the app sent one.
   package let bytes: [UInt8]
   /// The hello in it, read back.
   package let hello: ClientHello
+
+  /// Bytes of a random behind the four that may be the time.
+  package static let freshCount = 28
 
   /// Random bytes needed for the made-up pre_shared_key.
   package static func fillerCount(for app: ClientHello) -> Int {
@@ -22,10 +28,9 @@ package struct TwinHello: Sendable {
   /// The twin of a first hello.
   package init(of app: ClientHello, with material: TwinMaterial) throws(TwinImpossible) {
     guard app.offersTLS13 else { throw .notTLS13 }
-    guard material.random.count == 32, material.sessionID.count == 32 else { throw .material }
+    guard material.random.count == Self.freshCount else { throw .material }
     var edits = TwinEdits(app)
-    edits.replace(app.randomRange, by: material.random)
-    edits.replace(app.sessionIDRange, by: Array(material.sessionID.prefix(app.sessionIDRange.count)))
+    edits.replace(app.randomRange.suffix(Self.freshCount), by: material.random)
     try edits.replaceShares(by: material.shares)
     try edits.replaceKeys(filler: material.filler, known: [:], ages: [:])
     let sent = try edits.records()
@@ -40,17 +45,15 @@ package struct TwinHello: Sendable {
   /// - Parameters:
   ///   - app: the app's second hello.
   ///   - first: the app's first hello.
-  ///   - twin: the twin of that one; random, session id and pre-shared keys go on from there.
+  ///   - twin: the twin of that one; random and pre-shared keys go on from there.
   ///   - retry: the request the *twin* got: its cookie takes the place of the one the app got.
-  ///   - material: shares and filler; random and session id are not used.
+  ///   - material: shares and filler; the random is not used.
   package init(
     of app: ClientHello, after first: ClientHello, twin: TwinHello, retry: ServerHello, with material: TwinMaterial
   ) throws(TwinImpossible) {
-    guard first.isAnswered(by: app, asAfter: retry), app.sessionIDRange.count == twin.hello.sessionIDRange.count
-    else { throw .differentRetry }
+    guard first.isAnswered(by: app, asAfter: retry) else { throw .differentRetry }
     var edits = TwinEdits(app)
     edits.replace(app.randomRange, by: twin.hello.random)
-    edits.replace(app.sessionIDRange, by: Array(twin.hello.sessionID))
     try edits.replaceShares(by: material.shares)
     let known = TwinEdits.keysSent(first, twin.hello)
     try edits.replaceKeys(filler: material.filler, known: known.identities, ages: known.ages)

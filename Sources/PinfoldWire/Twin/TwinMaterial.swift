@@ -1,19 +1,16 @@
 /// What a twin hello has of its own: everything random or secret-bearing, made by the caller, since nothing here can make
 /// randomness or keys.
 package struct TwinMaterial: Sendable {
-  /// ClientHello.random, 32 bytes.
+  /// The end of ClientHello.random, 28 bytes; the first four are the app's.
   package let random: [UInt8]
-  /// As many random bytes as a session id may have, 32; the twin takes as many as the app's has.
-  package let sessionID: [UInt8]
   /// A public share for each group the app sent one of.
   package let shares: [UInt16: [UInt8]]
   /// Random bytes for the contents of pre_shared_key, at least `TwinHello.fillerCount(for:)`.
   package let filler: [UInt8]
 
   /// Takes random bytes and shares as described at the fields.
-  package init(random: [UInt8], sessionID: [UInt8], shares: [UInt16: [UInt8]], filler: [UInt8]) {
+  package init(random: [UInt8], shares: [UInt16: [UInt8]], filler: [UInt8]) {
     self.random = random
-    self.sessionID = sessionID
     self.shares = shares
     self.filler = filler
   }

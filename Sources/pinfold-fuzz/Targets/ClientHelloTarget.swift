@@ -63,7 +63,7 @@ enum ClientHelloTarget {
     for share in hello.keyShares { shares[share.group] = Array(repeating: 0x42, count: share.key.count) }
     let filler = TwinHello.fillerCount(for: hello)
     let material = TwinMaterial(
-      random: Array(repeating: 0x17, count: 32), sessionID: Array(repeating: 0x18, count: 32), shares: shares,
+      random: Array(repeating: 0x17, count: TwinHello.freshCount), shares: shares,
       filler: Array(repeating: 0x19, count: filler))
     let twin: TwinHello
     do throws(TwinImpossible) { twin = try TwinHello(of: hello, with: material) } catch {
@@ -72,6 +72,7 @@ enum ClientHelloTarget {
     }
     try BrokenPromise.unless(twin.bytes.count == hello.records.count, "the twin has another length")
     try BrokenPromise.unless(twin.hello.recordCount == hello.recordCount, "the twin has other records")
+    try BrokenPromise.unless(twin.hello.sessionID == hello.sessionID, "the twin has another session id")
     try BrokenPromise.unless(twin.hello.extensions == hello.extensions, "the twin has other extensions")
     try BrokenPromise.unless(twin.hello.cipherSuites == hello.cipherSuites, "the twin has other suites")
     try BrokenPromise.unless(twin.hello.serverName == hello.serverName, "the twin names another host")

@@ -86,11 +86,7 @@ struct CaptureVerdict: Equatable, Sendable {
     },
     judged("key_not_proven") { facts, _ in facts.outcome == "full" && facts.signatureVerified == false },
     refused("tls13_denied") { facts, policy in facts.version == "TLS1.3" && policy.tls13 == "deny" },
-    // A recorded answer proves nothing to a probe: it names the app's session id, not the twin's, and no secret of the
-    // twin's opens it.
-    refused("probe_failed", "probe") { facts, policy in
-      policy.tls13 == "probe" && facts.version == "TLS1.3" && facts.clientHello?.sessionIdLength != 0
-    },
+    // A recorded answer proves nothing to a probe: no secret of the twin's opens it.
     refused("key_not_proven", "probe") { facts, policy in policy.tls13 == "probe" && facts.version == "TLS1.3" },
     refused("probe_failed", "probe") { facts, policy in policy.tls13 == "probe" && facts.outcome == "resumed" },
     // A resumed session shows no key. What is known of it is judged by the key of its full handshake.

@@ -48,8 +48,8 @@ try:
         other = urllib.parse.urlsplit(first).hostname
         made = fetch(other, open_tunnel(other), None)
     session = made.session
-    if not session.has_ticket:
-        raise OSError("no ticket came")
+    if not session.has_ticket and not (is_old and session.id):
+        raise OSError("no session came")
 except OSError as error:
     print(error, file=sys.stderr)
     sys.exit(2)

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 extension Handshakes {
@@ -62,13 +63,16 @@ extension Handshakes {
       #expect(announced == 2)
     }
 
-    /// Guards: a twin carries the app's ticket for TLS 1.2, so an old server resumes there too and shows no key.
+    /// A session of TLS 1.2 is offered by a ticket, or by the id under which the server keeps it.
+    private static let kinds = ["", "ssl_session_tickets off; ssl_session_cache shared:ids:1m;"]
+
+    /// Guards: a twin carries the app's session of TLS 1.2, so an old server resumes there too and shows no key.
     @Test(
-      "A ticket of TLS 1.2 in a hello that offers 1.3: an unknown session is probed by a hello without it",
-      arguments: [true, false])
-    func oldTicket(isPinned: Bool) throws {
+      "A session of TLS 1.2 in a hello that offers 1.3: an unknown one is probed by a hello without it",
+      arguments: [true, false], kinds)
+    func oldSession(isPinned: Bool, kind: String) throws {
       let certificates = try Certificates.shared()
-      let server = try Servers.nginx(certificates.ecdsa, protocols: "TLSv1.2")
+      let server = try Servers.nginx(certificates.ecdsa, protocols: "TLSv1.2", options: kind)
       let pin = isPinned ? certificates.ecdsa.pin : certificates.other.pin
       let pinfold = try Pinfold(.pinned(pin, port: server.port))
       let client = try offerOldSession(madeAt: server.port, through: pinfold)
@@ -99,6 +103,43 @@ extension Handshakes {
         #expect(reasons.contains(reason), "\(pinfold.decisions)")
         #expect(client.succeeded == (reason == "pin_match"), "\(client)")
       }
+    }
+
+    /// Guards: that no look at the two hellos says which is the app's. OpenSSL makes the session id a hash of the ticket,
+    /// and an id without a ticket was seen when the server gave it.
+    @Test("Both hellos offer a session of TLS 1.2 by the same id, and so do the second ones", arguments: kinds)
+    func sameSession(kind: String) throws {
+      let certificates = try Certificates.shared()
+      let old = try Servers.nginx(certificates.ecdsa, protocols: "TLSv1.2", options: kind)
+      let new = try Servers.nginx(certificates.ecdsa, protocols: "TLSv1.3", curve: "secp384r1")
+      let tap = try Tap(to: new.port)
+      let pinfold = try Pinfold(.pinned(certificates.ecdsa.pin, port: tap.port))
+      let client = try offerOldSession(madeAt: old.port, through: pinfold)
+      #expect(client.succeeded && client.output == "full\n", "\(client)")
+      #expect(try pinfold.reasons() == ["pin_match"])
+      let legs = try tap.connections.map { try Self.hellos($0.forward.all) }
+      #expect(legs.map(\.count) == [2, 2])
+      let hellos = legs.joined()
+      #expect(Set(hellos.map(\.random)).count == 2 && Set(hellos.map { $0.random.prefix(4) }).count == 1)
+      let offers = Set(hellos.map { [$0.sessionID, $0.ticket] })
+      let offer = try #require(offers.first)
+      #expect(offers.count == 1 && offer[0].count == 32 && offer[1].isEmpty != kind.isEmpty, "\(offers)")
+      guard kind.isEmpty else { return }
+      let workspace = try Workspace("ticket")
+      try Data(offer[1]).write(to: workspace.folder.appending(path: "ticket"))
+      let hash = try Command.output(["openssl", "dgst", "-sha256", "-r", workspace.path("ticket")])
+      #expect(hash.hasPrefix(offer[0].map { String(format: "%02x", $0) }.joined()))
+    }
+
+    /// The ClientHellos among the records of a client.
+    private static func hellos(_ bytes: [UInt8]) throws -> [HelloFingerprint] {
+      var found: [HelloFingerprint] = []
+      var rest = bytes[...]
+      while let length = TLSRecords.firstLength(Array(rest.prefix(5))), rest.count >= length {
+        if rest.first == 22 { found.append(try HelloFingerprint(Array(rest.prefix(length)))) }
+        rest = rest.dropFirst(length)
+      }
+      return found
     }
 
     private func offerOldSession(madeAt port: UInt16, through pinfold: Pinfold) throws -> Command {

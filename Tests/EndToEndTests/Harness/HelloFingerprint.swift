@@ -4,6 +4,9 @@ struct HelloFingerprint: Equatable, CustomStringConvertible {
   let ja3: String
   let ja4: String
   let random: [UInt8]
+  let sessionID: [UInt8]
+  /// What is offered to a server of TLS 1.2 or older (RFC 5077); empty too where there is none.
+  let ticket: [UInt8]
 
   var description: String { "\(ja3) \(ja4)" }
 
@@ -42,7 +45,7 @@ struct HelloFingerprint: Equatable, CustomStringConvertible {
     var hello = Cursor(rest: try message.vector(3))
     let version = try hello.number(2)
     random = Array(try hello.take(32))
-    _ = try hello.vector(1)
+    sessionID = Array(try hello.vector(1))
     let ciphers = try hello.numbers(2).filter { !Self.isGrease($0) }
     _ = try hello.vector(1)
     var list = Cursor(rest: try hello.vector(2))
@@ -52,6 +55,7 @@ struct HelloFingerprint: Equatable, CustomStringConvertible {
     var signatures: [Int] = []
     var versions: [Int] = []
     var firstProtocol = "00"
+    var ticket: [UInt8] = []
     while !list.rest.isEmpty {
       let type = try list.number(2)
       var content = Cursor(rest: try list.vector(2))
@@ -60,6 +64,7 @@ struct HelloFingerprint: Equatable, CustomStringConvertible {
       case 10: groups = try content.numbers(2).filter { !Self.isGrease($0) }
       case 11: formats = try content.vector(1).map(Int.init)
       case 13: signatures = try content.numbers(2).filter { !Self.isGrease($0) }
+      case 35: ticket = Array(content.rest)
       case 43:
         var all = Cursor(rest: try content.vector(1))
         while !all.rest.isEmpty { versions.append(try all.number(2)) }
@@ -71,6 +76,7 @@ struct HelloFingerprint: Equatable, CustomStringConvertible {
       default: break
       }
     }
+    self.ticket = ticket
     let dashed = [ciphers, extensions, groups, formats].map { $0.map(String.init).joined(separator: "-") }
     ja3 = "\(version)," + dashed.joined(separator: ",")
     let sorted = extensions.filter { $0 != 0 && $0 != 16 }.sorted()
