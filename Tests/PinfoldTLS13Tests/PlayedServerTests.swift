@@ -11,6 +11,7 @@ import Testing
     let app = try Capture.named(capture).hello()
     let session = try TwinSession(of: app, now: Timestamp(seconds: Int64(Date().timeIntervalSince1970)))
     _ = session.start()
+    _ = session.judge()
     return session.receive(try server.answer(session.hello.hello))
   }
 
@@ -100,10 +101,31 @@ import Testing
     #expect(DelegatedCredential(credential + [0]) == nil)
   }
 
+  /// Would catch a twin that shows, by the time that keys and signatures take or by what it says of them, that it is one.
+  @Test("an answer is held, right or forged, until it may be judged", arguments: [false, true])
+  func held(isForged: Bool) throws {
+    let app = try Capture.named("tls13-firefox-nginx35-mlkem").hello()
+    let session = try TwinSession(of: app, now: Timestamp(seconds: Int64(Date().timeIntervalSince1970)))
+    _ = session.start()
+    #expect(!session.isAnswered)
+    var answer = try PlayedServer().answer(session.hello.hello)
+    if isForged { answer[answer.count - 1] ^= 1 }
+    for byte in answer {
+      guard case .needMore = session.receive([byte]) else {
+        Issue.record("judged too early")
+        return
+      }
+    }
+    #expect(session.isAnswered && !session.isAnsweredOlder)
+    let step = session.judge()
+    if isForged { expectRefused(step, .keyNotProven) } else { try expectProven(step, delegated: false) }
+  }
+
   @Test("byte by byte the same comes out, and nothing before the last one") func everySplit() throws {
     let app = try Capture.named("tls13-firefox-nginx35-mlkem").hello()
     let session = try TwinSession(of: app, now: Timestamp(seconds: Int64(Date().timeIntervalSince1970)))
     _ = session.start()
+    _ = session.judge()
     let answer = try PlayedServer().answer(session.hello.hello)
     for byte in answer.dropLast() {
       guard case .needMore = session.receive([byte]) else {
@@ -126,6 +148,7 @@ import Testing
     for index in stride(from: 0, to: length, by: 11) {
       let session = try TwinSession(of: app, now: Timestamp(seconds: Int64(Date().timeIntervalSince1970)))
       _ = session.start()
+      _ = session.judge()
       var answer = try PlayedServer().answer(session.hello.hello)
       guard index < answer.count else { continue }
       answer[index] ^= 0x04
@@ -137,6 +160,7 @@ import Testing
     let app = try Capture.named("tls13-openssl-aes128").hello()
     let session = try TwinSession(of: app, now: TwinHelloTests.now)
     _ = session.start()
+    _ = session.judge()
     let answer = try PlayedServer().answer(session.hello.hello)
     guard case .needMore = session.receive(Array(answer.dropLast(5))) else {
       Issue.record("an answer before the end")

@@ -19,6 +19,7 @@ import Testing
     let session = try TwinSession(of: app, now: Timestamp(seconds: Int64(Date().timeIntervalSince1970)))
     let line = try Line(to: server.port)
     var step = session.start()
+    _ = session.judge()
     while true {
       switch step {
       case .send(let bytes):
@@ -214,6 +215,7 @@ import Testing
       let capture = try Capture.named(name)
       let session = try TwinSession(of: try capture.hello(), now: TwinHelloTests.now)
       _ = session.start()
+      _ = session.judge()
       guard case .failed(.refused(let refusal), _) = session.receive(capture.server) else {
         Issue.record("a replayed answer was taken")
         return

@@ -48,6 +48,7 @@ extension Inspection {
   ) async throws(Refusal) -> (Evidence, VerificationMethod)? {
     isTLS13 = true
     guard decision.tls13 != .deny else { throw .tls13Denied }
+    if let leg { try await awaitAnswer(&reader, beside: leg) }
     let isResumed = hellos.server.selectedPSK != nil
     if !isResumed, let keyLog = worker.services.keyLog,
       case .evidence(let evidence) = try await judgeByKeyLog(hellos, &reader, keyLog, beside: leg)

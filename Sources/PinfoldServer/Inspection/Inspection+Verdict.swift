@@ -9,8 +9,14 @@ extension Inspection {
   mutating func judge(_ finding: Finding) async throws(Refusal) -> Verdict {
     var verdict = try await judgeAsOfNow(finding.evidence, finding.method, awaitsProof: finding.awaitsProof)
     verdict.awaitsProof = finding.awaitsProof
-    if leavesEarly, finding.method == .probe { verdict.detail = "the upstream serves one connection at a time" }
+    if finding.method == .probe, leavesEarly || verdict.detail.isEmpty { verdict.detail = whatWasDrawn }
     return verdict
+  }
+
+  /// What an operator should know of the pairs that were dialled; empty where the first was answered.
+  private var whatWasDrawn: String {
+    if leavesEarly { return "the upstream serves one connection at a time" }
+    return draws > 1 ? "\(draws) pairs were dialled: the upstream kept one of two connections waiting" : ""
   }
 
   /// The verdict on this evidence. Pins of a service that do not match are fetched anew first, once in a while, since a

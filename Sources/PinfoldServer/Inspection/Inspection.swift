@@ -18,8 +18,8 @@ struct Inspection {
   static let readSize = 16_384
   /// Pairs of connections drawn at most for one tunnel.
   static let drawLimit = 16
-  /// Pairs that were drawn before an upstream counts as one that serves one connection at a time, unless it was ever
-  /// seen to serve two.
+  /// Pairs that were drawn before an upstream counts as one that serves one connection at a time, and all there are for
+  /// one that was ever seen to serve two: with each an attacker may look once more at the same two hellos.
   static let patientDraws = 4
 
   let worker: Worker
@@ -64,6 +64,8 @@ struct Inspection {
   var provedOlder = false
   /// What a probe found that was made before the app's connection, since the upstream serves one at a time.
   var probedAhead: Probed?
+  /// Pairs of connections drawn so far.
+  var draws = 1
   /// Whether the probe leaves before the app's connection is answered, as an upstream needs it that serves one
   /// connection at a time.
   var leavesEarly = false
@@ -108,9 +110,8 @@ struct Inspection {
     }
     var reader = ServerFlightReader(answering: hello)
     var finding = try await exchange(hello, &reader)
-    var draws = 1
     while finding == nil {
-      guard draws < Self.drawLimit else {
+      guard draws < (worker.upstreams.servesTwo(decision.authority, ground) ? Self.patientDraws : Self.drawLimit) else {
         throw Refusal(.probeFailed, "probe: the upstream serves one connection at a time", method: .probe)
       }
       draws += 1
@@ -241,7 +242,7 @@ struct Inspection {
     while true {
       switch event {
       case .incomplete:
-        event = try await receiveFlight(&reader)
+        event = if let leg { try await receiveFlight(&reader, beside: leg) } else { try await receiveFlight(&reader) }
       case .helloRetryRequest(let retry):
         guard try await mayPassRetry(&reader, beside: leg) else { return nil }
         hello = try await passRetry(retry, &reader, answering: hello)

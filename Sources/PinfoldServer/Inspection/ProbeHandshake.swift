@@ -77,6 +77,31 @@ enum ProbeHandshake {
     }
   }
 
+  /// Whether the upstream answered with more than the wish for another hello. OpenSSL's hello can be told from the app's
+  /// anyway: nothing is held back for it.
+  var isAnswered: Bool {
+    switch self {
+    case .twin(let session): session.isAnswered
+    case .openSSL: true
+    }
+  }
+
+  /// Whether an answer is held that came in an older version than TLS 1.3.
+  var isAnsweredOlder: Bool {
+    switch self {
+    case .twin(let session): session.isAnsweredOlder
+    case .openSSL: false
+    }
+  }
+
+  /// Judges the answer from here on, which until then is read and held.
+  func judge() -> Step {
+    switch self {
+    case .twin(let session): Self.step(session.judge())
+    case .openSSL: .needMore
+    }
+  }
+
   /// Goes on after a retry with the app's second hello; without one the two connections were treated differently.
   func secondHello(_ hello: ClientHello?) -> Step {
     guard case .twin(let session) = self, let hello else {

@@ -50,6 +50,11 @@ import PinfoldWire
   private var answer: ProbeHandshake.Step?
   /// Whether nothing is read until the second hello is there.
   private var isStill = false
+  /// Whether the answer may be judged, and whether that has begun.
+  private var mayJudge: Bool
+  private var isJudging = false
+  /// Whether the task waits for bytes of the upstream, or is about to take them.
+  private var isReading = false
   /// Bytes of the upstream so far.
   private var received = 0
   /// Whether the connection was ended from this side.
@@ -64,6 +69,7 @@ import PinfoldWire
     _ handshake: ProbeHandshake, over socket: StreamSocket, loop: EventLoop, deadline: Deadline, leavesEarly: Bool
   ) {
     self.leavesEarly = leavesEarly
+    mayJudge = leavesEarly
     self.handshake = handshake
     self.socket = socket
     self.loop = loop
@@ -72,6 +78,32 @@ import PinfoldWire
 
   /// Whether the handshake is over.
   var isOver: Bool { result != nil }
+
+  /// Whether the upstream answered here, as far as that can be told without any cryptography, or the handshake is over.
+  var isAnswered: Bool { isOver || (heardAt != nil && handshake.isAnswered) }
+
+  /// Whether it answered in an older version than TLS 1.3.
+  var isAnsweredOlder: Bool {
+    switch result {
+    case nil: handshake.isAnsweredOlder
+    case .finished(let seen): !seen.isTLS13
+    case .resumed: true
+    case .stalled, .failed: false
+    }
+  }
+
+  /// Whether the answer is not to be judged yet.
+  var isHeld: Bool { !mayJudge && !isOver }
+
+  /// Judges the answer, now or as soon as it is there. Until then its bytes are merely read, as those of the app's
+  /// connection are: the time that keys and signatures take is to be seen by the reading of either connection, and would
+  /// tell which of them is the probe's as long as an attacker may still choose.
+  func judge() {
+    loop.preconditionOnLoop()
+    guard !mayJudge else { return }
+    mayJudge = true
+    if isReading { socket.interrupt() }
+  }
 
   /// The label of metrics and lines.
   var kind: ProbeKind { handshake.kind }
@@ -119,6 +151,7 @@ import PinfoldWire
       goOn()
     }
     giveUpRetry()
+    judge()
     guard let work else { return .failed(.internalError, "probe: not started") }
     guard await isServed(patience: patience) else { return .stalled }
     await work.value
@@ -172,10 +205,20 @@ import PinfoldWire
   }
 
   private func leave() {
+    if !hasLeft, result == nil, !isJudging { prepareFarewell() }
     hasLeft = true
     _ = try? socket.trySend(farewell.span)
     farewell = []
     socket.close()
+  }
+
+  /// The keys of a clean leave come with the judgement, whose outcome nobody waits for any more.
+  private func prepareFarewell() {
+    isJudging = true
+    switch handshake.judge() {
+    case .finished(_, let farewell), .failed(_, _, let farewell): self.farewell = farewell
+    default: break
+    }
   }
 
   // MARK: Waiting
@@ -254,6 +297,9 @@ import PinfoldWire
           next = .needMore
         case .retry:
           next = try await stepBehindRetry()
+        case .needMore where mayJudge && !isJudging:
+          isJudging = true
+          next = handshake.judge()
         case .needMore:
           guard let bytes = try await receive() else { continue }
           if heardAt == nil {
@@ -264,7 +310,9 @@ import PinfoldWire
           guard received <= WireLimits.heldFlight else {
             return .failed(.probeFailed, "probe: more bytes than may be held")
           }
+          let wasAnswered = handshake.isAnswered
           next = handshake.receive(bytes)
+          if !wasAnswered, handshake.isAnswered { wakeListener() }
         }
       }
     } catch {
@@ -298,11 +346,19 @@ import PinfoldWire
     return answer ?? .needMore
   }
 
-  /// The upstream's next bytes, counted; `nil` when the wait for them was interrupted.
+  /// The upstream's next bytes, counted; `nil` when the wait for them was interrupted, or nothing had come after all.
   private func receive() async throws(IOError) -> [UInt8]? {
+    isReading = true
+    defer { isReading = false }
     do {
-      let bytes = try await socket.receive(max: Inspection.readSize, deadline: deadline)
-      received += bytes.count
+      let bytes =
+        if isHeld {
+          try await socket.receive(
+            max: Inspection.readSize, deadline: deadline, after: Inspection.pauseBeforeReading())
+        } else {
+          try await socket.receive(max: Inspection.readSize, deadline: deadline)
+        }
+      received += bytes?.count ?? 0
       return bytes
     } catch {
       guard error == .timedOut, loop.now < deadline else { throw error }

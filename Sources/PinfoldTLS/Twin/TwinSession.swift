@@ -3,8 +3,11 @@ package import PinfoldWire
 
 /// A twin hello's handshake, without sockets: bytes in, steps out. It goes far enough to judge the server, then leaves.
 ///
-///     idle ── start ──▶ hello ── receive ──▶ flight ──▶ done
+///     idle ── start ──▶ hello ── receive ──▶ answered ── judge ──▶ flight ──▶ done
 ///                       hello ──▶ retried ── secondHello ──▶ hello
+///
+/// Up to `answered` it does with the server's bytes what is done with those of the app's own connection, and no more: an
+/// answer is read and held. What takes time by comparison, deriving keys and verifying, begins with `judge`.
 ///
 /// For one thread at a time. Chain, name and pins are the caller's to judge. In `done` every call fails.
 package final class TwinSession {
@@ -12,8 +15,15 @@ package final class TwinSession {
     case idle
     case hello
     case retried(ServerHello)
+    /// The server's answer is there and was not judged.
+    case answered(Answer)
     case flight(FlightOpener)
     case done
+  }
+
+  private enum Answer {
+    case tls13(ServerHello)
+    case tls12(ServerFlight)
   }
 
   private let app: ClientHello
@@ -28,6 +38,7 @@ package final class TwinSession {
   private var hellos: Hellos13?
   private var client: RecordProtection?
   private var hasChangeCipherSpec = false
+  private var mayJudge = false
   private var state = State.idle
 
   /// Makes the twin of the app's first hello. `now` is for the validity of delegated credentials, `leaves` where leaves
@@ -81,13 +92,37 @@ package final class TwinSession {
     return .send(twin.bytes)
   }
 
+  /// Whether the server answered and asks for no second hello: a whole ServerHello of TLS 1.3 came, or a whole flight of an
+  /// older version, or what ends the handshake.
+  package var isAnswered: Bool {
+    switch state {
+    case .answered, .flight, .done: true
+    case .idle, .hello, .retried: false
+    }
+  }
+
+  /// Whether an answer is held that came in an older version than TLS 1.3.
+  package var isAnsweredOlder: Bool {
+    if case .answered(.tls12) = state { true } else { false }
+  }
+
+  /// Judges the answer from here on, what was held of it included.
+  package func judge() -> TwinStep {
+    mayJudge = true
+    guard case .answered(let answer) = state else { return .needMore }
+    switch answer {
+    case .tls13(let server): return openFlight(server)
+    case .tls12(let flight): return judge(flight)
+    }
+  }
+
   /// Takes bytes of the server.
   package func receive(_ bytes: [UInt8]) -> TwinStep {
     switch state {
     case .hello: step(reader.receive(bytes.span))
     case .flight(let opener): step(opener.receive(bytes[...]))
     // A server has nothing to say before the second hello; what it says is judged then.
-    case .retried:
+    case .retried, .answered:
       if case .refused(let refusal) = reader.receive(bytes.span) { fail(.refused(refusal)) } else { .needMore }
     case .idle, .done: fail(.ended)
     }
@@ -131,16 +166,21 @@ package final class TwinSession {
   private func step(_ event: ServerFlightReader.Event) -> TwinStep {
     switch event {
     case .incomplete: return .needMore
-    case .tls13(let server): return openFlight(server)
+    case .tls13(let server): return hold(.tls13(server))
     case .helloRetryRequest(let request):
       state = .retried(request)
       return .retry(request)
-    case .tls12Flight(let flight): return judge(flight)
+    case .tls12Flight(let flight): return hold(.tls12(flight))
     case .tls12Resumed: return fail(.resumed)
     case .fatalAlert(let code, _): return fail(.alert(code))
     case .noCertificate: return fail(.noCertificate)
     case .refused(let refusal): return fail(.refused(refusal))
     }
+  }
+
+  private func hold(_ answer: Answer) -> TwinStep {
+    state = .answered(answer)
+    return mayJudge ? judge() : .needMore
   }
 
   /// Derives the handshake secrets and goes on with what already came behind the ServerHello.

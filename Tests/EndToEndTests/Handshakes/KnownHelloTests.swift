@@ -87,6 +87,18 @@ extension Handshakes {
       #expect(reasons.isSubset(of: ["probe_failed", "upstream_unreachable"]), "\(reasons)")
     }
 
+    @Test("He forges a flight, and looks whether anybody verifies it before the other connection is answered")
+    func forges() throws {
+      let path = try StagedPath(versions: "TLSv1.3") { $0.number.isMultiple(of: 2) ? .silent : .forgedFlight }
+      var before = 0
+      for _ in 0..<5 {
+        #expect(try !Client.curl.fetch(proxy: path.pinfold.port, options: ["--max-time", "2"]).succeeded)
+        // Silence on one of them has pairs drawn anew, whichever it is, and nothing else ends the tunnel.
+        #expect(path.connections >= before + 4)
+        before = path.connections
+      }
+    }
+
     @Test("He sends more behind a whole flight, and looks by the window whether anybody reads it") func weighs() throws
     {
       let path = try StagedPath(versions: "TLSv1.3") { $0.number.isMultiple(of: 2) ? .silent : .flood }

@@ -19,6 +19,8 @@ struct StagedPath {
     case retryAndEnd
     /// The genuine server's whole flight comes, and the connection ends.
     case flightAndEnd
+    /// The same with another last byte, and nothing more is said.
+    case forgedFlight
     /// The genuine server's flight comes, then 100,000 bytes more, and what of them lies unread is written down.
     case flood
   }
@@ -79,6 +81,9 @@ struct StagedPath {
         Self.passFlight(near, hello, honest)
         near.socket.endSending()
         near.readToEnd()
+      case .forgedFlight:
+        Self.passFlight(near, hello, honest, isForged: true)
+        near.readToEnd()
       case .flood:
         // A pair lasts four times as long as the first answer took.
         Thread.sleep(forTimeInterval: 0.2)
@@ -111,10 +116,15 @@ struct StagedPath {
   var unread: Int { count.unread.load(ordering: .relaxed) }
 
   /// Passes on what the server says to this hello, and then no more.
-  private static func passFlight(_ near: FakeUpstream.Connection, _ hello: [UInt8], _ port: UInt16) {
+  private static func passFlight(
+    _ near: FakeUpstream.Connection, _ hello: [UInt8], _ port: UInt16, isForged: Bool = false
+  ) {
     guard let far = try? Socket.connect(to: port), far.send(hello) else { return }
     far.setTimeout(seconds: 0.04)
-    while case .bytes(let bytes) = far.receive() { near.socket.send(bytes) }
+    var flight: [UInt8] = []
+    while case .bytes(let bytes) = far.receive() { flight += bytes }
+    if isForged, let last = flight.popLast() { flight.append(last ^ 1) }
+    near.socket.send(flight)
   }
 
   private static func join(_ near: FakeUpstream.Connection, _ hello: [UInt8], _ port: UInt16) {
