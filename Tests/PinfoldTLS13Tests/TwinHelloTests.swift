@@ -41,9 +41,10 @@ import Testing
   /// The ranges of the message that carry something of the client's own. The session id is none: it may name a session
   /// of TLS 1.2 that an onlooker knows.
   private static func named(_ hello: ClientHello) -> [Range<Int>] {
-    [hello.randomRange.dropFirst(4)]
-      + hello.keyShares.filter { !ClientHello.isGrease($0.group) }.map(\.key)
-      + hello.pskIdentities.map { $0.lowerBound..<($0.upperBound + 4) } + hello.pskBinders
+    var ranges: [Range<Int>] = [hello.randomRange.lowerBound + 4..<hello.randomRange.upperBound]
+    for share in hello.keyShares where !ClientHello.isGrease(share.group) { ranges.append(share.key) }
+    for identity in hello.pskIdentities { ranges.append(identity.lowerBound..<identity.upperBound + 4) }
+    return ranges + hello.pskBinders
   }
 
   @Test("there are enough hellos, with shares, keys and retries of every kind") func corpus() throws {
