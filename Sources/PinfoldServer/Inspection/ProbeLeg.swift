@@ -38,7 +38,7 @@ import PinfoldWire
   private let leavesEarly: Bool
   /// When the upstream's first word came, or the handshake ended without one.
   private(set) var heardAt: Deadline?
-  /// Called when the first word came, a second hello is asked for, or the handshake is over.
+  /// Called when the first word came, a second hello is asked for, an answer is there, or the handshake is over.
   var onProgress: (() -> Void)?
   private var farewell: [UInt8] = []
   private var listener: UnsafeContinuation<Void, Never>?

@@ -5,7 +5,8 @@ package import PinfoldModel
 ///
 ///     a byte 2 · received (8 bytes) · created (8 bytes) · the record's bytes
 ///
-/// Times are seconds since 1970, most significant byte first; for `created` the lowest number stands for none. The record is verified again when it is read.
+/// Times are seconds since 1970, most significant byte first; for `created` the lowest number stands for none. The record
+/// is verified again when it is read.
 package struct CachedPins: Hashable, Sendable {
   private static let form: UInt8 = 2
   private static let headCount = 17

@@ -45,6 +45,12 @@ final class Pinfold: Sendable {
     (port, admin, child) = started
   }
 
+  /// Ends it in order, so that everything is written.
+  func end() throws {
+    child.signal(SIGTERM)
+    try child.wait()
+  }
+
   /// Starts it on two ports that were free a moment ago; `nil` when somebody else was faster, unless it is the last try.
   private static func start(
     _ settings: Settings, _ trustedKey: String, in workspace: Workspace, isLast: Bool

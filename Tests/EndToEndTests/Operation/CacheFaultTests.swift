@@ -108,12 +108,6 @@ extension Operation {
 }
 
 extension Pinfold {
-  /// Ends a proxy in order, so that everything is written.
-  func end() throws {
-    child.signal(SIGTERM)
-    try child.wait()
-  }
-
   /// What the log says of the cache.
   var cacheWarnings: [String] {
     log.filter { $0["message"] as? String == "cache" }.compactMap { $0["warning"] as? String }

@@ -60,8 +60,7 @@ extension Operation {
       try waitForVersion(3, pinfold)
 
       server.stop()
-      pinfold.child.signal(SIGTERM)
-      try pinfold.child.wait()
+      try pinfold.end()
       let second = try Pinfold(after: pinfold)
       try waitForVersion(3, second)
       try server.publish(second.sign(settings(4), keys: ["key"]))

@@ -123,21 +123,16 @@ extension Operation {
       let service = try PinService { _ in .body(new) }
       let settings = try Settings.supplied(service.section(signer), port: site.switchboard.port)
       site.switchboard.turn(to: site.new.port)
-      let workspace: Workspace
-      do {
-        let pinfold = try Pinfold(settings)
-        workspace = pinfold.workspace
-        #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
-        // The attacker has the old key, and plays the old record for it.
-        service.answer { _ in .body(old) }
-        site.switchboard.turn(to: site.old.port)
-        #expect(try !Client.curl.fetch(proxy: pinfold.port).succeeded)
-        #expect(try pinfold.reasons(2)[1] == "pin_mismatch")
-        #expect(pinfold.log.contains { $0["step"] as? String == "rollback" })
-        pinfold.child.signal(SIGTERM)
-        try pinfold.child.wait()
-      }
-      let again = try Pinfold(settings, in: workspace)
+      let first = try Pinfold(settings)
+      #expect(try Client.curl.fetch(proxy: first.port).succeeded)
+      // The attacker has the old key, and plays the old record for it.
+      service.answer { _ in .body(old) }
+      site.switchboard.turn(to: site.old.port)
+      #expect(try !Client.curl.fetch(proxy: first.port).succeeded)
+      #expect(try first.reasons(2)[1] == "pin_mismatch")
+      #expect(first.log.contains { $0["step"] as? String == "rollback" })
+      try first.end()
+      let again = try Pinfold(settings, in: first.workspace)
       #expect(try !Client.curl.fetch(proxy: again.port).succeeded)
       #expect(try again.reasons() == ["pin_mismatch"])
     }
@@ -151,21 +146,16 @@ extension Operation {
       let new = try signer.record(site.certificates.other.pin, domain: "*.pinfold.test")
       let service = try PinService { _ in .body(old) }
       let settings = try Settings.supplied(service.section(signer), port: site.switchboard.port)
-      let workspace: Workspace
-      do {
-        let pinfold = try Pinfold(settings)
-        workspace = pinfold.workspace
-        #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
-        service.answer { _ in .body(new) }
-        site.switchboard.turn(to: site.new.port)
-        #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
-        pinfold.child.signal(SIGTERM)
-        try pinfold.child.wait()
-      }
+      let first = try Pinfold(settings)
+      #expect(try Client.curl.fetch(proxy: first.port).succeeded)
+      service.answer { _ in .body(new) }
+      site.switchboard.turn(to: site.new.port)
+      #expect(try Client.curl.fetch(proxy: first.port).succeeded)
+      try first.end()
       // The attacker has the old key, and plays the old record for it.
       service.answer { _ in .body(old) }
       site.switchboard.turn(to: site.old.port)
-      let again = try Pinfold(settings, in: workspace)
+      let again = try Pinfold(settings, in: first.workspace)
       #expect(try !Client.curl.fetch(proxy: again.port).succeeded)
       #expect(try again.reasons() == ["pin_mismatch"])
       #expect(again.log.contains { $0["step"] as? String == "rollback" })
@@ -184,17 +174,12 @@ extension Operation {
       let settings = try Settings.supplied(service.section(signer), port: site.switchboard.port).with {
         $0.resolve["www.pinfold.test:443"] = site.old.port
       }
-      let workspace: Workspace
       site.switchboard.turn(to: site.new.port)
-      do {
-        let pinfold = try Pinfold(settings)
-        workspace = pinfold.workspace
-        #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
-        pinfold.child.signal(SIGTERM)
-        try pinfold.child.wait()
-      }
+      let first = try Pinfold(settings)
+      #expect(try Client.curl.fetch(proxy: first.port).succeeded)
+      try first.end()
       service.answer { _ in .body(old) }
-      let again = try Pinfold(settings, in: workspace)
+      let again = try Pinfold(settings, in: first.workspace)
       #expect(try Client.curl.fetch("https://www.pinfold.test/", proxy: again.port).succeeded)
       site.switchboard.turn(to: site.old.port)
       #expect(try !Client.curl.fetch(proxy: again.port).succeeded)
@@ -257,17 +242,12 @@ extension Operation {
       let made = ContinuousClock.now
       let service = try PinService { _ in .body(record) }
       let settings = try Settings.supplied(service.section(signer), port: site.switchboard.port)
-      let workspace: Workspace
-      do {
-        let pinfold = try Pinfold(settings)
-        workspace = pinfold.workspace
-        #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
-        service.stop()
-        #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
-        pinfold.child.signal(SIGTERM)
-        try pinfold.child.wait()
-      }
-      let pinfold = try Pinfold(settings, in: workspace)
+      let first = try Pinfold(settings)
+      #expect(try Client.curl.fetch(proxy: first.port).succeeded)
+      service.stop()
+      #expect(try Client.curl.fetch(proxy: first.port).succeeded)
+      try first.end()
+      let pinfold = try Pinfold(settings, in: first.workspace)
       var count = 0
       while ContinuousClock.now - made < .seconds(11) {
         let fetched = try Client.curl.fetch(proxy: pinfold.port)
@@ -291,19 +271,14 @@ extension Operation {
       let record = try signer.record(site.certificates.ecdsa.pin)
       let service = try PinService { _ in .body(record) }
       let settings = try Settings.supplied(service.section(signer), port: site.switchboard.port)
-      let workspace: Workspace
-      do {
-        let pinfold = try Pinfold(settings)
-        workspace = pinfold.workspace
-        #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
-        pinfold.child.signal(SIGTERM)
-        try pinfold.child.wait()
-      }
+      let first = try Pinfold(settings)
+      #expect(try Client.curl.fetch(proxy: first.port).succeeded)
+      try first.end()
       service.stop()
-      let pinfold = try Pinfold(settings.with { $0.services = [service.section(other)] }, in: workspace)
+      let pinfold = try Pinfold(settings.with { $0.services = [service.section(other)] }, in: first.workspace)
       #expect(try !Client.curl.fetch(proxy: pinfold.port).succeeded)
       #expect(try pinfold.reasons() == ["pins_unavailable"])
-      let files = try FileManager.default.contentsOfDirectory(atPath: workspace.path("state/cache"))
+      let files = try FileManager.default.contentsOfDirectory(atPath: first.workspace.path("state/cache"))
       #expect(files.count == 1 && files[0].hasPrefix("pins-"))
     }
 
