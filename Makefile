@@ -49,13 +49,13 @@ test-browsers: toolchain needs-build needs-browsers
 	swift build --build-tests
 	swift test --skip-build --filter BrowserTests
 
-# Swift's Mutex has to be explained to the sanitizer: see the file that is built here.
+# Swift's Mutex and one kind of join have to be explained to the sanitizer: see the files that are built here.
 test-threads: toolchain needs-build needs-test
 	swift build --build-tests --sanitize thread --scratch-path .build/tsan
-	clang -shared -fPIC -O1 Tests/ThreadSanitizer/mutex.c -o .build/tsan/mutex.so
+	clang -shared -fPIC -O1 Tests/ThreadSanitizer/*.c -o .build/tsan/explain.so
 	@rm -rf .build/tsan-reports; mkdir -p .build/tsan-reports
 	TSAN_OPTIONS="log_path=$(CURDIR)/.build/tsan-reports/race exitcode=0 report_thread_leaks=0" \
-	  LD_PRELOAD=$(CURDIR)/.build/tsan/mutex.so \
+	  LD_PRELOAD=$(CURDIR)/.build/tsan/explain.so \
 	  swift test --skip-build --sanitize thread --scratch-path .build/tsan $(if $(TESTS),--filter '$(TESTS)') \
 	  2>&1 | tee .build/test-threads.log || { failed=1; echo "== what failed:"; grep '✘' .build/test-threads.log || true; }; \
 	reports=$$(ls .build/tsan-reports); \
