@@ -1,3 +1,4 @@
+import Glibc
 import PinfoldModel
 import Testing
 
@@ -152,6 +153,21 @@ struct PolicyFolder {
     #expect(signed.status == .failed)
     #expect(signed.errors == ["pinfold: \(key): the same key is given twice; a key signs once"])
     #expect(!place.scratch.names.contains("policy.signed.json"))
+  }
+
+  /// Would catch a secret key that is lost to its own signature.
+  @Test func `sign replaces none of the files it reads`() throws {
+    try place.scratch.write("policy.json5", PolicyFolder.policy())
+    let (key, policy) = (place.scratch["signing.key"], place.scratch["policy.json5"])
+    #expect(unsafe symlink(key, place.scratch["link"]) == 0)
+    for output in [key, policy, place.scratch["link"]] {
+      let before = try place.scratch.names.map { try place.scratch.read($0) }
+      let signed = Tool("sign", "-k", key, policy, "-o", output)
+      #expect(signed.status == .failed)
+      #expect(signed.output == [])
+      #expect(signed.errors.first?.hasPrefix("pinfold: -o \"\(output)\" would replace ") == true)
+      #expect(try place.scratch.names.map { try place.scratch.read($0) } == before)
+    }
   }
 
   @Test func `files that are missing are named`() throws {

@@ -30,6 +30,10 @@ enum SignCommand: Subcommand {
     let target = try arguments.required(output, of: syntax)
     _ = try arguments.required(key, of: syntax)
     let path = arguments.operands[0]
+    for input in [path] + arguments.all(key) where FileAccess.areSame(target, input) {
+      throw CommandFailure(
+        .failed, "-o \(quoted(target)) would replace \(quoted(input)), which is read here; name another file")
+    }
     let bytes = try CommandFailure.reading(path, limit: byteLimit)
     let document: PolicyDocument
     do throws(FileErrors) {

@@ -22,6 +22,13 @@ enum FileAccess {
     }
   }
 
+  /// Whether both paths lead to the same file that is there.
+  static func areSame(_ one: String, _ other: String) -> Bool {
+    var (first, second) = (stat(), stat())
+    guard unsafe stat(one, &first) == 0, unsafe stat(other, &second) == 0 else { return false }
+    return first.st_dev == second.st_dev && first.st_ino == second.st_ino
+  }
+
   /// Whose a file is.
   struct Owner: Equatable {
     let user: uid_t
