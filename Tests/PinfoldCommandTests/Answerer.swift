@@ -2,25 +2,27 @@ import Glibc
 import Synchronization
 import Testing
 
-/// A server on a Unix socket that gives each path of an HTTP request its prepared answer, byte for byte, until it
+/// A server on loopback that gives each path of an HTTP request its prepared answer, byte for byte, until it
 /// goes away. A path it does not know is never answered.
 final class Answerer: Sendable {
+  /// Where it answers.
+  let address: String
   private let descriptor: Int32
-  private let path: String
   private let thread: pthread_t
 
-  init(at path: String, _ answers: [String: String]) throws {
-    self.path = path
-    let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-    var address = sockaddr_un()
-    address.sun_family = sa_family_t(AF_UNIX)
-    unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: path.utf8) }
-    let bound = unsafe withUnsafePointer(to: &address) { pointer in
+  init(_ answers: [String: String]) throws {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let bound = unsafe withUnsafeMutablePointer(to: &address) { pointer in
       unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        unsafe bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+        unsafe bind(descriptor, $0, size) == 0 && listen(descriptor, 8) == 0 && getsockname(descriptor, $0, &size) == 0
       }
     }
-    try #require(bound == 0 && listen(descriptor, 8) == 0)
+    try #require(bound)
+    self.address = "127.0.0.1:\(UInt16(bigEndian: address.sin_port))"
     self.descriptor = descriptor
     let work = unsafe Unmanaged.passRetained(Work(descriptor, answers))
     var started = pthread_t()
@@ -38,7 +40,6 @@ final class Answerer: Sendable {
     shutdown(descriptor, Int32(SHUT_RDWR))
     pthread_join(thread, nil)
     close(descriptor)
-    unsafe unlink(path)
   }
 
   private final class Work: Sendable {

@@ -73,7 +73,7 @@ import Testing
   @Test func `nobody listening is told in the system's words`() {
     let tool = Tool("pin", "127.0.0.1:1")
     #expect(tool.status == .failed)
-    #expect(tool.errors == ["pinfold: no pins of 127.0.0.1:1: TLS handshake: Connection refused"])
+    #expect(tool.errors == ["pinfold: no pins of 127.0.0.1:1: connecting to 127.0.0.1:1: Connection refused"])
   }
 
   @Test func `the certificates of a file are printed without any connection`() throws {
@@ -86,6 +86,12 @@ import Testing
         "\(Pin.publicKey(leaf.chain[0].keyDigest).text)  CN=api.example.test",
         "\(Pin.publicKey(authority.certificate.keyDigest).text)  CN=Test Root",
       ])
+  }
+
+  @Test func `a file that is not there is told in the system's words`() {
+    let tool = Tool("pin", "--cert", scratch["none"])
+    #expect(tool.status == .failed)
+    #expect(tool.errors.first?.hasPrefix("pinfold: opening \(scratch["none"]): No such file or directory") == true)
   }
 
   @Test func `a file without a certificate is an error with its path`() throws {

@@ -9,14 +9,14 @@ import Testing
 
   init() throws { scratch = try Scratch() }
 
-  private func ask(_ answers: [String: String]) throws -> Tool {
-    let server = try Answerer(at: scratch["admin"], answers)
+  private func ask(_ answers: [String: String]) throws -> (tool: Tool, address: String) {
+    let server = try Answerer(answers)
     defer { withExtendedLifetime(server) {} }
-    return Tool("status", "--admin", "unix:\(scratch["admin"])")
+    return (Tool("status", "--admin", server.address), server.address)
   }
 
   @Test func `a ready server prints its status and exits with 0`() throws {
-    let tool = try ask(["/healthz": Self.ok, "/readyz": Self.ok, "/status": Self.status])
+    let (tool, _) = try ask(["/healthz": Self.ok, "/readyz": Self.ok, "/status": Self.status])
     #expect(tool.status == .good)
     #expect(tool.output == [#"{"state":"serving"}"#])
     #expect(tool.errors == [])
@@ -27,29 +27,29 @@ import Testing
       "/healthz": Self.ok, "/readyz": "HTTP/1.1 503 Service Unavailable\r\n\r\nno policy is in force\n",
       "/status": Self.status,
     ]
-    let tool = try ask(answers)
+    let (tool, _) = try ask(answers)
     #expect(tool.status == .failed)
     #expect(tool.output == [#"{"state":"serving"}"#])
     #expect(tool.errors == ["pinfold: not ready: no policy is in force"])
   }
 
   @Test func `a sick server exits with 1`() throws {
-    let tool = try ask(["/healthz": "HTTP/1.1 500 Internal Server Error\r\n\r\n"])
+    let (tool, address) = try ask(["/healthz": "HTTP/1.1 500 Internal Server Error\r\n\r\n"])
     #expect(tool.status == .failed)
     #expect(tool.output == [])
-    #expect(tool.errors == ["pinfold: no status from unix:\(scratch["admin"]): /healthz answers 500"])
+    #expect(tool.errors == ["pinfold: no status from \(address): /healthz answers 500"])
   }
 
   @Test func `a stranger on the port exits with 1`() throws {
-    let tool = try ask(["/healthz": "220 mail.example.com ESMTP\r\n"])
+    let (tool, address) = try ask(["/healthz": "220 mail.example.com ESMTP\r\n"])
     #expect(tool.status == .failed)
-    #expect(tool.errors == ["pinfold: no status from unix:\(scratch["admin"]): the answer is not HTTP"])
+    #expect(tool.errors == ["pinfold: no status from \(address): the answer is not HTTP"])
   }
 
   @Test(.timeLimit(.minutes(5))) func `a server that never answers exits with 1 in time`() throws {
-    let tool = try ask([:])
+    let (tool, address) = try ask([:])
     #expect(tool.status == .failed)
-    #expect(tool.errors == ["pinfold: no status from unix:\(scratch["admin"]): no answer in time"])
+    #expect(tool.errors == ["pinfold: no status from \(address): no answer in time"])
   }
 
   static let whole = """
@@ -67,10 +67,9 @@ import Testing
 
   @Test func `as text it is lines for people, with nothing in them that steers a terminal`() throws {
     let server = try Answerer(
-      at: scratch["admin"],
       ["/healthz": Self.ok, "/readyz": Self.ok, "/status": "HTTP/1.1 200 OK\r\n\r\n\(Self.whole)\n"])
     defer { withExtendedLifetime(server) {} }
-    let tool = Tool("status", "--format", "text", "--admin", "unix:\(scratch["admin"])")
+    let tool = Tool("status", "--format", "text", "--admin", server.address)
     #expect(tool.status == .good)
     #expect(
       tool.output == [
@@ -81,60 +80,62 @@ import Testing
           + "2026-11-21T00:50:00Z",
         "alert: *.example.com for all clients: 1 of 20 failed, since 2026-11-21T00:20:00Z",
       ])
-    #expect(Tool("status", "--format", "json", "--admin", "unix:\(scratch["admin"])").output.first?.first == "{")
+    #expect(Tool("status", "--format", "json", "--admin", server.address).output.first?.first == "{")
   }
 
   @Test func `another format is usage`() {
-    let tool = Tool("status", "--format", "xml", "--admin", "unix:/none")
+    let tool = Tool("status", "--format", "xml", "--admin", "127.0.0.1:1")
     #expect(tool.status == .usage)
     #expect(tool.errors.first?.contains("\"xml\" is no format; right would be text or json") == true)
   }
 
   // MARK: Re-arming
 
-  private func rearm(_ host: String, _ answers: [String: String], token: String? = "secret\n") throws -> Tool {
-    let server = try Answerer(at: scratch["admin"], answers)
+  private func rearm(
+    _ host: String, _ answers: [String: String], token: String? = "secret\n"
+  ) throws -> (tool: Tool, address: String) {
+    let server = try Answerer(answers)
     defer { withExtendedLifetime(server) {} }
     if let token { try scratch.write("token", token) }
-    return Tool(
-      "status", "--admin", "unix:\(scratch["admin"])", "--token-file", scratch["token"], "--rearm", host)
+    let tool = Tool("status", "--admin", server.address, "--token-file", scratch["token"], "--rearm", host)
+    return (tool, server.address)
   }
 
   @Test func `re-arming posts the host and prints the answer`() throws {
-    let tool = try rearm("API.example.com", ["/rearm?host=api.example.com:443": "HTTP/1.1 200 OK\r\n\r\narmed\n"])
+    let (tool, _) = try rearm("API.example.com", ["/rearm?host=api.example.com:443": "HTTP/1.1 200 OK\r\n\r\narmed\n"])
     #expect(tool.status == .good)
     #expect(tool.output == ["armed"])
-    let address = try rearm("[::1]:8443", ["/rearm?host=%5B::1%5D:8443": "HTTP/1.1 200 OK\r\n\r\narmed\n"])
+    let (address, _) = try rearm("[::1]:8443", ["/rearm?host=%5B::1%5D:8443": "HTTP/1.1 200 OK\r\n\r\narmed\n"])
     #expect(address.output == ["armed"])
   }
 
   @Test func `a refused token exits with 1 and says so`() throws {
     let answer = "HTTP/1.1 401 Unauthorized\r\n\r\na token is needed\n"
-    let tool = try rearm("api.example.com", ["/rearm?host=api.example.com:443": answer])
+    let (tool, address) = try rearm("api.example.com", ["/rearm?host=api.example.com:443": answer])
     #expect(tool.status == .failed)
     #expect(tool.output == [])
-    #expect(tool.errors == ["pinfold: not re-armed at unix:\(scratch["admin"]): a token is needed (401)"])
+    #expect(tool.errors == ["pinfold: not re-armed at \(address): a token is needed (401)"])
   }
 
   @Test("A token file that holds none is not sent", arguments: ["", "\n", "two words\n", "a\r\nHost: b\n", "é\n"])
   func noToken(text: String) throws {
-    let tool = try rearm("api.example.com", [:], token: text)
+    let (tool, _) = try rearm("api.example.com", [:], token: text)
     #expect(tool.status == .failed)
     #expect(tool.errors.first?.contains("holds no token") == true)
   }
 
   @Test func `without a token file it says how to name one`() throws {
-    let tool = try rearm("api.example.com", [:], token: nil)
+    let (tool, _) = try rearm("api.example.com", [:], token: nil)
     #expect(tool.status == .failed)
     #expect(tool.errors.first?.contains("--token-file FILE") == true)
-    let host = Tool("status", "--rearm", "https://a", "--admin", "unix:/none")
+    let host = Tool("status", "--rearm", "https://a", "--admin", "127.0.0.1:1")
     #expect(host.status == .usage)
   }
 
-  @Test func `nobody at the address exits with 1`() {
-    let tool = Tool("status", "--admin", "unix:\(scratch["nobody"])")
-    #expect(tool.status == .failed)
-    #expect(tool.errors == ["pinfold: no status from unix:\(scratch["nobody"]): No such file or directory"])
+  @Test func `a token file without a host to re-arm is usage`() {
+    let tool = Tool("status", "--token-file", "token", "--admin", "127.0.0.1:1")
+    #expect(tool.status == .usage)
+    #expect(tool.errors.first?.hasPrefix("pinfold: status: --token-file is for --rearm HOST") == true)
   }
 
   @Test func `a refused connection is told in the system's words`() {
@@ -154,7 +155,20 @@ import Testing
     #expect(configured("none.json5") == nil)
   }
 
-  @Test(arguments: ["9128", "127.0.0.1", "unix:relative", "127.0.0.1:0", "http://127.0.0.1:9128"])
+  /// Would catch a health check that asks another instance.
+  @Test func `a configuration that is named has to be right`() throws {
+    let server = try Answerer(["/healthz": Self.ok, "/readyz": Self.ok, "/status": Self.status])
+    defer { withExtendedLifetime(server) {} }
+    let good = try scratch.write("good.json5", #"{ admin: "\#(server.address)" }"#)
+    #expect(Tool("status", "-c", good).status == .good)
+    for path in [scratch["none.json5"], try scratch.write("bad.json5", "{ admin: 9128 }")] {
+      let tool = Tool("status", "-c", path)
+      #expect(tool.status == .config)
+      #expect(tool.errors.first?.contains(path) == true, "\(tool.errors)")
+    }
+  }
+
+  @Test(arguments: ["9128", "127.0.0.1", "unix:/run/pinfold/admin.sock", "127.0.0.1:0", "http://127.0.0.1:9128"])
   func `an address that is none is usage`(text: String) {
     let tool = Tool("status", "--admin", text)
     #expect(tool.status == .usage)

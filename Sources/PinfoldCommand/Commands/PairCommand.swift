@@ -46,7 +46,7 @@ enum PairCommand: Subcommand {
       try payload.requireValid(at: WallClock.now)
       return payload
     } catch {
-      throw CommandFailure(.failed, error.description)
+      throw CommandFailure(.failed, "\(path == "-" ? "standard input" : quoted(path)): \(error.description)")
     }
   }
 
@@ -54,8 +54,7 @@ enum PairCommand: Subcommand {
   private static func compare(_ payload: PairingPayload, _ configuration: Configuration) throws(CommandFailure) {
     let authority = payload.authority
     let fixed = configuration.destinations.resolve[authority]
-    let target: TCPConnection.Target =
-      fixed.map { .host(.address($0.address), port: $0.port) } ?? .host(authority.host, port: authority.port)
+    let target = fixed.map { Authority(host: .address($0.address), port: $0.port) } ?? authority
     let shown: Digest256
     do throws(TLSError) {
       // A name of the local network that leads elsewhere is none.

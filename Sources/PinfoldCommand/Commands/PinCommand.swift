@@ -39,13 +39,13 @@ enum PinCommand: Subcommand {
         "pin: \(quoted(text)) is no host; right would be api.example.com, 192.0.2.1:8443 or [2001:db8::1]:443",
         help: "pinfold pin --help")
     }
-    var target = TCPConnection.Target.host(authority.host, port: authority.port)
+    var target = authority
     if let text = arguments[connect] {
       guard let address = SocketAddress(text) else {
         throw .usage(
           "pin: --connect \(quoted(text)) is no address; right would be 127.0.0.1:8443", help: "pinfold pin --help")
       }
-      target = .host(.address(address.address), port: address.port)
+      target = Authority(host: .address(address.address), port: address.port)
     }
     return try pins(of: authority, at: target, trusting: arguments[authorities], console)
   }
@@ -60,7 +60,7 @@ enum PinCommand: Subcommand {
   }
 
   private static func pins(
-    of authority: Authority, at target: TCPConnection.Target, trusting caFile: String?, _ console: Console
+    of authority: Authority, at target: Authority, trusting caFile: String?, _ console: Console
   ) throws(CommandFailure) -> ExitCode {
     let judgement: ChainJudgement
     do throws(TLSError) {

@@ -28,12 +28,13 @@ enum StatusCommand: Subcommand {
 
   static func run(_ arguments: Arguments, console: Console) throws(CommandFailure) -> ExitCode {
     let isText = try isText(arguments, console)
-    let address =
-      arguments[admin] ?? Environment["PINFOLD_ADMIN"] ?? configured(in: paths(arguments)) ?? "127.0.0.1:9128"
+    if arguments[tokenFile] != nil, arguments[host] == nil {
+      throw .usage("status: --token-file is for --rearm HOST, which is missing", help: "pinfold status --help")
+    }
+    let address = try address(arguments)
     guard let client = AdminClient(address) else {
       throw .usage(
-        "status: \(quoted(address)) is no address; right would be 127.0.0.1:9128 or unix:/run/pinfold/admin.sock",
-        help: "pinfold status --help")
+        "status: \(quoted(address)) is no address; right would be 127.0.0.1:9128", help: "pinfold status --help")
     }
     if let text = arguments[host] { return try rearm(text, arguments, client, address, console) }
     do throws(NetworkFailure) {
@@ -112,8 +113,11 @@ enum StatusCommand: Subcommand {
 
   // MARK: Where to ask
 
-  private static func paths(_ arguments: Arguments) -> [String] {
-    arguments[.config].map { [$0] } ?? ConfigurationFile.defaultPaths
+  private static func address(_ arguments: Arguments) throws(CommandFailure) -> String {
+    if let named = arguments[admin] { return named }
+    // A file that is named has to be right: what another instance answers would pass for this one's.
+    if arguments[.config] != nil { return try ConfigurationFile(arguments).configuration.admin.text }
+    return Environment["PINFOLD_ADMIN"] ?? configured(in: ConfigurationFile.defaultPaths) ?? "127.0.0.1:9128"
   }
 
   /// The admin address of the first of these files, so that a health check follows a changed one; `nil` when there is

@@ -7,16 +7,12 @@ struct AdminClient {
   /// Bytes of one answer; the status of a policy with a million rules is far smaller.
   private static let limit = 4 << 20
 
-  let target: TCPConnection.Target
+  private let target: Authority
 
-  /// `127.0.0.1:9128`, `[::1]:9128`, `name:9128` or `unix:/path`; `nil` for anything else.
+  /// `127.0.0.1:9128`, `[::1]:9128` or `name:9128`; `nil` for anything else.
   init?(_ text: String) {
-    if text.hasPrefix("unix:/") {
-      target = .unix(String(text.dropFirst(5)))
-    } else {
-      guard let authority = Authority(text) else { return nil }
-      target = .host(authority.host, port: authority.port)
-    }
+    guard let target = Authority(text) else { return nil }
+    self.target = target
   }
 
   /// The status code and the body of `GET path`.

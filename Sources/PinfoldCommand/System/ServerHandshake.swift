@@ -9,10 +9,15 @@ enum ServerHandshake {
   /// The certificates of the server at `target`, which proved that it owns the key of the first one. `permits` says which
   /// addresses may be connected to.
   static func run(
-    with authority: Authority, at target: TCPConnection.Target, permits: (IPAddress) -> Bool = { _ in true }
+    with authority: Authority, at target: Authority, permits: (IPAddress) -> Bool = { _ in true }
   ) throws(TLSError) -> ProbeResult {
+    let connection: TCPConnection
     do throws(NetworkFailure) {
-      let connection = try TCPConnection(to: target, seconds: timeout, permits: permits)
+      connection = try TCPConnection(to: target, seconds: timeout, permits: permits)
+    } catch {
+      throw .failed(call: "connecting to \(target.text)", detail: error.message)
+    }
+    do throws(NetworkFailure) {
       let session: ProbeSession
       do throws(TLSError) {
         session = try ProbeClient().session(ProbeOffer(serverName: authority.host))

@@ -3,27 +3,16 @@ import PinfoldModel
 
 /// A connection for commands that ask one thing and end: blocking, with one deadline for all of it.
 struct TCPConnection: ~Copyable {
-  /// Where the other side is.
-  enum Target: Equatable, Sendable {
-    /// A name or an IP literal, resolved by getaddrinfo(3).
-    case host(HostName, port: UInt16)
-    /// The path of a Unix socket.
-    case unix(String)
-  }
-
   private let descriptor: Int32
   private let deadline: ContinuousClock.Instant
 
-  /// Connects to the first address that answers. The deadline, for everything done with this connection, lies
+  /// Connects to the first address, as getaddrinfo(3) knows them, that answers. The deadline, for everything done with this connection, lies
   /// `seconds` ahead; only the resolver has a time-out of its own. `permits` is asked about each resolved address.
   init(
-    to target: Target, seconds: Int, permits: (IPAddress) -> Bool = { _ in true }
+    to target: Authority, seconds: Int, permits: (IPAddress) -> Bool = { _ in true }
   ) throws(NetworkFailure) {
     deadline = .now + .seconds(seconds)
-    switch target {
-    case .unix(let path): descriptor = try Self.connect(unix: path, deadline)
-    case .host(let host, let port): descriptor = try Self.connect(host: host.text, port: port, deadline, permits)
-    }
+    descriptor = try Self.connect(host: target.host.text, port: target.port, deadline, permits)
   }
 
   deinit { close(descriptor) }
@@ -93,25 +82,6 @@ struct TCPConnection: ~Copyable {
         return unsafe withUnsafeBytes(of: &bytes) { unsafe IPAddress(bytes: Array($0)) }
       }
     default: return nil
-    }
-  }
-
-  private static func connect(
-    unix path: String, _ deadline: ContinuousClock.Instant
-  ) throws(NetworkFailure) -> Int32 {
-    var address = sockaddr_un()
-    address.sun_family = sa_family_t(AF_UNIX)
-    let bytes = Array(path.utf8)
-    let fits = unsafe withUnsafeMutableBytes(of: &address.sun_path) { field in
-      guard bytes.count < field.count else { return false }
-      unsafe field.copyBytes(from: bytes)
-      return true
-    }
-    guard fits else { throw NetworkFailure(message: "the path of the socket is too long") }
-    return try unsafe withUnsafePointer(to: &address) { pointer throws(NetworkFailure) in
-      try unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic throws(NetworkFailure) in
-        try unsafe connect(generic, socklen_t(MemoryLayout<sockaddr_un>.size), family: AF_UNIX, deadline)
-      }
     }
   }
 
