@@ -1,4 +1,5 @@
 import COpenSSL
+import Glibc
 
 /// Why OpenSSL could not do what it was asked. No error of this kind ever leads to an allow.
 package enum TLSError: Error, Equatable, Sendable {
@@ -39,14 +40,25 @@ enum ErrorQueue {
     while true {
       let code = pinfold_next_error()
       guard code != 0 else { break }
+      if pinfold_error_is_system(code) != 0 {
+        // OpenSSL only says the same again behind it.
+        clear()
+        reasons.append(systemText(Int32(truncatingIfNeeded: code & 0x7fff_ffff)))
+        break
+      }
       if let text = unsafe ERR_reason_error_string(code) {
         reasons.append(unsafe String(cString: text))
       } else {
-        // A system error has a number only, since its text belongs to strerror(3).
-        let kind = pinfold_error_is_system(code) != 0 ? "errno" : "error"
-        reasons.append("\(kind) \(code & 0x7fff_ffff)")
+        reasons.append("error \(code & 0x7fff_ffff)")
       }
     }
     return reasons.joined(separator: "; ")
+  }
+
+  /// strerror_r(3); Swift's Glibc module has its POSIX form.
+  private static func systemText(_ code: Int32) -> String {
+    var buffer = [CChar](repeating: 0, count: 128)
+    guard unsafe strerror_r(code, &buffer, buffer.count) == 0 else { return "error \(code)" }
+    return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 }

@@ -98,6 +98,10 @@ import Testing
     Mistake(
       testDescription: "a reason that is none", words: ["--reason", "pin_mismtch"],
       message: #"did you mean "pin_mismatch"?"#),
+    Mistake(
+      testDescription: "a reason like none", words: ["--reason", "foo"],
+      message: "right would be one such as pin_mismatch"),
+    Mistake(testDescription: "a host that is none", words: ["--host", "a b"], message: "is no host; right would be"),
     Mistake(testDescription: "an operand", words: ["more"], message: "unexpected argument"),
   ])
   func `a mistake is usage`(_ row: Mistake) {

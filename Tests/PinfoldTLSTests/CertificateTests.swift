@@ -68,7 +68,7 @@ struct CertificateTests {
       defer { try? FileManager.default.removeItem(atPath: path) }
       #expect(throws: TLSError.unreadable("\(path): \(message)")) { try CertificateFile.read(path) }
     }
-    #expect(throws: TLSError.failed(call: "opening /nonexistent/file", detail: "errno 2; no such file")) {
+    #expect(throws: TLSError.failed(call: "opening /nonexistent/file", detail: "No such file or directory")) {
       try CertificateFile.read("/nonexistent/file")
     }
   }

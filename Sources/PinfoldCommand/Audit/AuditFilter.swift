@@ -1,5 +1,6 @@
 import FoundationEssentials
 import PinfoldModel
+import PinfoldPolicy
 import PinfoldTelemetry
 
 /// Which records of the audit are wanted.
@@ -24,15 +25,18 @@ struct AuditFilter {
   private let host: String?
   private let reason: Reason?
 
-  /// What is `nil` is not asked for. A host is brought to its normal form where it is one.
+  /// What is `nil` is not asked for. `host` is in its normal form.
   init(since: Timestamp? = nil, host: String? = nil, reason: Reason? = nil) {
     self.since = since
     self.reason = reason
-    self.host = host.map { text in
-      let name = text.lowercased()
-      if let host = HostName(name, bracketed: name.hasPrefix("[")) { return host.text }
-      return Authority(name)?.text ?? name
-    }
+    self.host = host
+  }
+
+  /// A host, with or without its port, or the pattern of a rule in its normal form; `nil` for anything else.
+  static func normalHost(_ text: String) -> String? {
+    let name = text.lowercased()
+    if let host = HostName(name, bracketed: name.hasPrefix("[")) { return host.text }
+    return Authority(name)?.text ?? (try? HostPattern(name))?.text
   }
 
   /// Whether the file of this day can hold what is wanted.

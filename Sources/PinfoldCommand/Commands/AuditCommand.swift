@@ -26,7 +26,8 @@ enum AuditCommand: Subcommand {
 
   static func run(_ arguments: Arguments, console: Console) throws(CommandFailure) -> ExitCode {
     let filter = try AuditFilter(
-      since: arguments[since].map(moment), host: arguments[host], reason: arguments[reason].map(knownReason))
+      since: arguments[since].map(moment), host: arguments[host].map(knownHost),
+      reason: arguments[reason].map(knownReason))
     let file = try ConfigurationFile(arguments)
     guard let path = file.configuration.audit.file, let name = AuditFileName(path) else {
       throw CommandFailure(.config, "\(file.path): audit.file: not set, so there is no audit to read")
@@ -56,10 +57,17 @@ enum AuditCommand: Subcommand {
       help: "pinfold audit --help")
   }
 
+  private static func knownHost(_ text: String) throws(CommandFailure) -> String {
+    if let host = AuditFilter.normalHost(text) { return host }
+    throw .usage(
+      "audit: --host \(quoted(text)) is no host; right would be api.example.com, api.example.com:443 or *.example.com",
+      help: "pinfold audit --help")
+  }
+
   private static func knownReason(_ text: String) throws(CommandFailure) -> Reason {
     if let reason = Reason(rawValue: text) { return reason }
-    throw .usage(
-      "audit: --reason \(quoted(text)) is no reason" + suggestion(for: text, among: Reason.allCases.map(\.rawValue)),
-      help: "pinfold audit --help")
+    let near = suggestion(for: text, among: Reason.allCases.map(\.rawValue))
+    let right = near.isEmpty ? "; right would be one such as pin_mismatch" : near
+    throw .usage("audit: --reason \(quoted(text)) is no reason\(right)", help: "pinfold audit --help")
   }
 }

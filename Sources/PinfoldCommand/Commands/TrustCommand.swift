@@ -33,8 +33,7 @@ enum TrustCommand: Subcommand {
       return try forget(arguments.operands[1], arguments, console)
     case let word:
       throw .usage(
-        "trust: unknown word \(quoted(word))" + suggestion(for: word, among: ["list", "forget"]),
-        help: "pinfold trust --help")
+        "trust: unknown word \(quoted(word)); right would be list or forget", help: "pinfold trust --help")
     }
   }
 

@@ -27,7 +27,7 @@ struct TrustStoreAccess {
           stateDirectory: configuration.stateDirectory, keyFile: configuration.cacheKeyFile)
       }
     } catch {
-      throw CommandFailure(.failed, "the trusted keys cannot be used: \(error.description)")
+      throw CommandFailure(.failed, "the keys of devices cannot be used: \(error.description)")
     }
     for warning in warnings { console.complain("warning: \(warning)") }
   }
