@@ -1,5 +1,4 @@
 import PinfoldConfig
-import PinfoldCrypto
 import PinfoldModel
 import PinfoldPolicy
 import PinfoldSupply
@@ -41,11 +40,11 @@ struct CachedPinLookup {
     }
   }
 
-  /// What a keeper that has the cache's records and no others has at hand. Throws `unreadable`.
+  /// What a keeper that has the cache's records and no others has at hand. Throws what may hide a record.
   private func pins(
     for host: HostName, _ service: PinService, _ steps: inout [String]
   ) throws(CacheError) -> HeldPins? {
-    guard let cache = cache(&steps) else { return nil }
+    guard let cache = try SealedCache.lookup(of: .pins, configuration, &steps) else { return nil }
     let moment = PinMoment(wall: now, steady: 0)
     var keeper = PinKeeper()
     var verified: [PinPlace] = []
@@ -74,16 +73,6 @@ struct CachedPinLookup {
     return found
   }
 
-  private func cache(_ steps: inout [String]) -> SealedCache? {
-    do throws(CryptoError) {
-      return try SealedCache.existing(
-        stateDirectory: configuration.stateDirectory, keyFile: configuration.cacheKeyFile)
-    } catch {
-      steps.append("the cache cannot be read: \(error.description)")
-      return nil
-    }
-  }
-
   /// What is kept of a place; one that is broken costs that place only.
   private func read(
     _ place: PinPlace, in cache: SealedCache, _ steps: inout [String]
@@ -93,7 +82,7 @@ struct CachedPinLookup {
       guard let cached = CachedPins(contents) else { throw .broken(path: place.domain.text) }
       return cached
     } catch {
-      if case .unreadable = error { throw error }
+      if error.mayHideRecord { throw error }
       steps.append("cached record for \(place.domain.text) not used: \(error.description)")
       return nil
     }

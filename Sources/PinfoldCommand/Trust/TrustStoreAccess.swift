@@ -32,6 +32,9 @@ struct TrustStoreAccess {
     for warning in warnings { console.complain("warning: \(warning)") }
   }
 
+  /// The store in this cache.
+  init(_ cache: SealedCache?) { self.cache = cache }
+
   /// Every device by host, and why records cannot be read.
   func devices() -> (devices: [Device], problems: [String]) {
     guard let cache else { return ([], []) }
@@ -77,9 +80,9 @@ struct TrustedKeyLookup {
 
   /// Puts the device's key into the decision, and says so.
   func amend(_ decision: inout Decision, _ steps: inout [String]) {
-    let silent = Console(line: { _ in }, complain: { _ in })
-    do {
-      let key = try TrustStoreAccess(configuration, console: silent).key(of: decision.authority)
+    do throws(CacheError) {
+      let cache = try SealedCache.lookup(of: .trust, configuration, &steps)
+      let key = try TrustStoreAccess(cache).key(of: decision.authority)
       let before = decision
       decision = decision.trusting(key)
       if decision.learnsKey {
@@ -88,12 +91,8 @@ struct TrustedKeyLookup {
         let how = key.origin == .paired ? "paired" : "first used"
         steps.append("\(how) \(key.since.text): \(key.pin.text) is trusted")
       }
-    } catch let error as CommandFailure {
-      steps.append(error.message)
-    } catch let error as CacheError {
-      refuse(&decision, &steps, error)
     } catch {
-      steps.append("the trusted key cannot be read")
+      refuse(&decision, &steps, error)
     }
   }
 
@@ -107,6 +106,10 @@ struct TrustedKeyLookup {
     decision.state = .blocked
     let name = decision.authority.text
     steps.append("the key this device is trusted with cannot be read: \(error.description)")
-    steps.append("refused with pins_unavailable: pinfold trust forget \(name) begins anew")
+    if case .locked = error {
+      steps.append("refused with pins_unavailable until it can be read")
+    } else {
+      steps.append("refused with pins_unavailable: pinfold trust forget \(name) begins anew")
+    }
   }
 }

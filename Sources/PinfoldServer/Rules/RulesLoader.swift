@@ -23,6 +23,8 @@ package struct RulesLoader: Sendable {
     let plan: RefreshPlan?
     /// What survives a restart; `nil` when it cannot be opened, for the reason in `cacheWarnings`.
     let cache: SealedCache?
+    /// What there is where it cannot be opened.
+    let lockedCache: LockedCache?
     /// What was wrong with the cache when it was opened, one line each.
     let cacheWarnings: [String]
     /// Why it is not known which time has passed for certain; a keeper's report says it otherwise.
@@ -103,7 +105,8 @@ package struct RulesLoader: Sendable {
     let services = try PinServices(configuration, file: path)
     var warnings: [String] = []
     let installID = previous == nil ? Self.installID(configuration, &warnings) : previous?.installID
-    let (cache, cacheWarnings) = previous.map { ($0.cache, []) } ?? Self.openCache(configuration)
+    let (cache, locked, cacheWarnings) =
+      previous.map { ($0.cache, $0.lockedCache, []) } ?? Self.openCache(configuration)
     let clockFloor = previous?.rules.clockFloor ?? ClockFloor()
     let local = configuration.localPolicy(deviceID: DeviceID(configuration)?.text, installID: installID)
     guard !configuration.policy.bundles.isEmpty else {
@@ -115,7 +118,8 @@ package struct RulesLoader: Sendable {
             configuration: configuration, policy: policy, trusting: authorities, mark: mark, pinServices: services,
             clockFloor: clockFloor, credentials: credentials),
           keeper: nil, report: nil, installID: installID, warnings: warnings, plan: nil, cache: cache,
-          cacheWarnings: cacheWarnings, clockWarnings: clockWarnings, nextStateDirectory: written.stateDirectory))
+          lockedCache: locked, cacheWarnings: cacheWarnings, clockWarnings: clockWarnings,
+          nextStateDirectory: written.stateDirectory))
     }
     let source = try BundleSource(configuration.policy, file: path)
     var keeper: PolicyKeeper
@@ -134,7 +138,7 @@ package struct RulesLoader: Sendable {
           configuration: configuration, policy: policy, trusting: authorities, mark: mark,
           pinServices: services, clockFloor: clockFloor, credentials: credentials),
         keeper: keeper, report: nil, installID: installID, warnings: warnings, plan: plan, cache: cache,
-        cacheWarnings: cacheWarnings, nextStateDirectory: written.stateDirectory), finding)
+        lockedCache: locked, cacheWarnings: cacheWarnings, nextStateDirectory: written.stateDirectory), finding)
   }
 
   /// Has the time count that has passed for certain, where no keeper of a policy does. Returns warnings.

@@ -38,21 +38,21 @@ package final class Server: Sendable {
     let audit = try Self.audit(configuration, log)
     let rules = RulesInForce(loaded.rules)
     let metrics = Metrics()
-    let cache = loaded.cache
     for warning in loaded.cacheWarnings { log.write(.warning, "cache", [.init("warning", .text(warning))]) }
     let supply: PinSupply
     let reloads: EventLoop
     do {
       reloads = try EventLoop()
       supply = try PinSupply(
-        loop: try EventLoop(), diskLoop: reloads, cache: cache, rules: rules, metrics: metrics, log: log,
-        audit: audit)
+        loop: try EventLoop(), diskLoop: reloads, cache: loaded.cache, locked: loaded.lockedCache, rules: rules,
+        metrics: metrics, log: log, audit: audit)
     } catch {
       throw .system(error)
     }
     let services = Services(
       rules: rules, metrics: metrics, log: log, audit: audit,
-      keyLog: configuration.tls.keyLog.map { _ in KeyLog() }, cache: cache, supply: supply, diskLoop: reloads)
+      keyLog: configuration.tls.keyLog.map { _ in KeyLog() }, cache: loaded.cache,
+      locked: loaded.lockedCache, supply: supply, diskLoop: reloads)
     services.label(loaded.rules.policy)
     services.breaker.adopt(loaded.rules.policy)
     let history = ReloadHistory()

@@ -7,28 +7,31 @@ import Synchronization
 /// Pin records in the sealed cache: read where they are needed, written behind on a thread that may wait for the disk.
 final class PinRecordStore: Sendable {
   private let cache: SealedCache?
+  private let locked: LockedCache?
   private let loop: EventLoop
   private let log: Logger
   /// What waits to be written, the newest of each place only.
   private let waiting = Mutex<[PinPlace: CachedPins]>([:])
 
-  /// Without a cache nothing is read or written.
-  init(cache: SealedCache?, loop: EventLoop, log: Logger) {
+  /// Without a cache nothing is read or written; `locked`: what there is instead.
+  init(cache: SealedCache?, locked: LockedCache?, loop: EventLoop, log: Logger) {
     self.cache = cache
+    self.locked = locked
     self.loop = loop
     self.log = log
   }
 
-  /// What is kept of a place. A record that is broken is said, and is as good as none. Throws `unreadable`, which may pass:
-  /// what is there then must not be forgotten, nor written over.
+  /// What is kept of a place. A record that is broken is said, and is as good as none. Throws `unreadable`, `locked` and
+  /// `unlisted`, which may pass: what is there then must not be forgotten, nor written over.
   func read(_ place: PinPlace) throws(CacheError) -> CachedPins? {
     if let pending = waiting.withLock({ $0[place] }) { return pending }
     do throws(CacheError) {
+      try locked?.requireNone(of: .pins)
       guard let contents = try cache?.read(.pins, place.name) else { return nil }
       guard let cached = CachedPins(contents) else { throw .broken(path: place.domain.text) }
       return cached
     } catch {
-      if case .unreadable = error { throw error }
+      if error.mayHideRecord { throw error }
       complain(error)
       return nil
     }

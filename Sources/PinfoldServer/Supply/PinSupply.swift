@@ -58,15 +58,15 @@ final class PinSupply: @unchecked Sendable {
 
   /// A supply whose fetches run on `loop`, which has to be the calling thread's still. Cache writes run on `diskLoop`.
   init(
-    loop: EventLoop, diskLoop: EventLoop, cache: SealedCache?, rules: RulesInForce, metrics: Metrics, log: Logger,
-    audit: AuditTrail
+    loop: EventLoop, diskLoop: EventLoop, cache: SealedCache?, locked: LockedCache?, rules: RulesInForce,
+    metrics: Metrics, log: Logger, audit: AuditTrail
   ) throws(IOError) {
     self.loop = loop
     self.rules = rules
     self.metrics = metrics
     self.audit = audit
     self.log = log
-    records = PinRecordStore(cache: cache, loop: diskLoop, log: log)
+    records = PinRecordStore(cache: cache, locked: locked, loop: diskLoop, log: log)
     client = HTTPClient(loop: loop, resolver: try Resolver(loop: loop))
     timer = LoopTimer(loop: loop, after: Self.step, every: Self.step) { [unowned self] in self.refreshDue() }
   }

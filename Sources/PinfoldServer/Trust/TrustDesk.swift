@@ -30,9 +30,10 @@ final class TrustDesk: @unchecked Sendable {
 
   /// Reads what there is. `loop` has to be the calling thread's still.
   init(
-    cache: SealedCache?, loop: EventLoop, log: Logger, audit: AuditTrail, forget: @escaping @Sendable () -> Void
+    cache: SealedCache?, locked: LockedCache? = nil, loop: EventLoop, log: Logger, audit: AuditTrail,
+    forget: @escaping @Sendable () -> Void
   ) {
-    book = TrustBook(cache: cache)
+    book = TrustBook(cache: cache, locked: locked)
     self.cache = cache
     self.loop = loop
     self.log = log

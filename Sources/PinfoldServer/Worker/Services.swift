@@ -38,7 +38,7 @@ final class Services: Sendable {
 
   init(
     rules: RulesInForce, metrics: Metrics, log: Logger, audit: AuditTrail, keyLog: KeyLog?, cache: SealedCache?,
-    supply: PinSupply, diskLoop: EventLoop
+    locked: LockedCache?, supply: PinSupply, diskLoop: EventLoop
   ) {
     self.rules = rules
     self.metrics = metrics
@@ -48,7 +48,7 @@ final class Services: Sendable {
     self.cache = cache
     self.supply = supply
     breaker = BreakerWatch(metrics: metrics, log: log, audit: audit)
-    trust = TrustDesk(cache: cache, loop: diskLoop, log: log, audit: audit) { [ledger, probeReuse] in
+    trust = TrustDesk(cache: cache, locked: locked, loop: diskLoop, log: log, audit: audit) { [ledger, probeReuse] in
       ledger.removeAll()
       probeReuse.removeAll()
     }

@@ -6,6 +6,6 @@ extension SealedCache {
   package convenience init(existingIn stateDirectory: String, keyFile: String?) throws(CryptoError) {
     var warnings: [String] = []
     let path = keyFile ?? stateDirectory + "/cache.key"
-    try self.init(directory: stateDirectory + "/cache", key: try SealingKey(path: path, warnings: &warnings))
+    try self.init(directory: Self.directory(in: stateDirectory), key: try SealingKey(path: path, warnings: &warnings))
   }
 }

@@ -33,6 +33,8 @@ package final class SealedCache: Sendable {
   /// Records of each kind, as far as this process knows. Counted anew before it says that a kind is full.
   private let counts = Mutex<[CacheKind: Int]>([:])
 
+  static func directory(in stateDirectory: String) -> String { stateDirectory + "/cache" }
+
   /// A cache in `directory`, which is made (mode 0700) when first written to. Its parent has to exist by then.
   ///
   /// `countLimit`: records of each kind at a time; `nil` for the kind's own limit.
@@ -52,18 +54,20 @@ package final class SealedCache: Sendable {
     do throws(FileError) { try PrivateFile.makeDirectory(stateDirectory) } catch { throw .file(error) }
     let path = keyFile ?? stateDirectory + "/cache.key"
     try self.init(
-      directory: stateDirectory + "/cache", key: try SealingKey.loadOrCreate(path: path, warnings: &warnings))
+      directory: Self.directory(in: stateDirectory), key: try SealingKey.loadOrCreate(path: path, warnings: &warnings))
   }
 
   /// The cache of a state directory as it is, for those who only look: no key and no directory is made. `nil` where
-  /// there is no key yet.
+  /// there is no key yet, and one could be made.
   package static func existing(stateDirectory: String, keyFile: String?) throws(CryptoError) -> SealedCache? {
     var warnings: [String] = []
     do throws(CryptoError) {
       let key = try SealingKey(path: keyFile ?? stateDirectory + "/cache.key", warnings: &warnings)
-      return try SealedCache(directory: stateDirectory + "/cache", key: key)
+      return try SealedCache(directory: directory(in: stateDirectory), key: key)
     } catch {
-      if case .file(let fault) = error, fault.isMissing { return nil }
+      let folder = keyFile.map { $0[..<($0.lastIndex(of: "/") ?? $0.startIndex)] } ?? ""
+      let hasPlace = folder.isEmpty || FileManager.default.fileExists(atPath: String(folder))
+      if case .file(let fault) = error, fault.isMissing, hasPlace { return nil }
       throw error
     }
   }
@@ -157,7 +161,8 @@ package final class SealedCache: Sendable {
   /// Removes what writers left behind that did not come to an end. To be called once, at the start of the one process
   /// that serves from this directory.
   package func removeLeftovers() {
-    for file in (try? entries) ?? [] where file.hasSuffix(Self.leftoverSuffix) { try? PrivateFile.remove(path(file)) }
+    let leftovers = (try? Self.entries(of: directory))?.filter { $0.hasSuffix(Self.leftoverSuffix) } ?? []
+    for file in leftovers { try? PrivateFile.remove(path(file)) }
   }
 
   // MARK: Files
@@ -186,19 +191,22 @@ package final class SealedCache: Sendable {
   }
 
   /// None while there is no directory. One that the system does not show is no empty one.
-  private var entries: [String] {
-    get throws(CacheError) {
-      do throws(FileError) { return try PrivateFile.list(directory) } catch {
-        if error.isMissing { return [] }
-        throw .unlisted(error)
-      }
+  private static func entries(of directory: String) throws(CacheError) -> [String] {
+    do throws(FileError) { return try PrivateFile.list(directory) } catch {
+      if error.isMissing { return [] }
+      throw .unlisted(error)
     }
   }
 
-  private func files(_ kind: CacheKind) throws(CacheError) -> [String] {
+  /// The files of the records of a kind, for which no key is needed. Throws `unlisted`.
+  static func files(_ kind: CacheKind, in directory: String) throws(CacheError) -> [String] {
     let prefix = "\(kind.rawValue)-"
-    return try entries.filter { $0.hasPrefix(prefix) && $0.utf8.count == prefix.utf8.count + Self.hashDigits }
+    return try entries(of: directory).filter {
+      $0.hasPrefix(prefix) && $0.utf8.count == prefix.utf8.count + hashDigits
+    }
   }
+
+  private func files(_ kind: CacheKind) throws(CacheError) -> [String] { try Self.files(kind, in: directory) }
 
   /// Counts one more record, and makes room for it by removing the oldest eighth where the kind allows it. Throws `full`,
   /// `unlisted` or `unwritable`.

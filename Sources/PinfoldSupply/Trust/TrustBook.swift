@@ -45,11 +45,15 @@ package final class TrustBook: Sendable {
   }
 
   private let cache: SealedCache?
+  private let locked: LockedCache?
   private let entries = Mutex<[Authority: Entry]>([:])
   private let gaps = Mutex(Gaps())
 
-  /// A book that knows nothing yet. Without a cache all trust ends with the process.
-  package init(cache: SealedCache?) { self.cache = cache }
+  /// A book that knows nothing yet. Without a cache all trust ends with the process; `locked`: what there is instead.
+  package init(cache: SealedCache?, locked: LockedCache? = nil) {
+    self.cache = cache
+    self.locked = locked
+  }
 
   /// The key that this host and port is trusted with.
   package func key(of authority: Authority) -> TrustedKey? { entries.withLock { $0[authority]?.key } }
@@ -75,6 +79,7 @@ package final class TrustBook: Sendable {
         return .known
       }
     } catch {
+      if case .locked = error { return .refused(error.description) }
       return .refused("\(error.description); pinfold trust forget \(authority.text) begins anew")
     }
     guard entries.withLock({ $0.count < Self.limit }) else {
@@ -89,10 +94,9 @@ package final class TrustBook: Sendable {
   /// Takes what the cache holds: keys that were paired or forgotten since. Nothing is forgotten because it cannot be read.
   /// Returns what changed, in the order of the hosts, and one line for each thing that is wrong.
   package func load() -> (changes: [Change], warnings: [String]) {
-    guard let cache else { return ([], []) }
     let found: [Authority: TrustedKey]
     let warnings: [String]
-    do throws(CacheError) { (found, warnings) = try survey(cache) } catch {
+    do throws(CacheError) { (found, warnings) = try survey() } catch {
       gaps.withLock { gaps in (gaps.isUnlisted, gaps.mayClose) = (true, true) }
       return ([], ["\(error.description); devices whose keys are not known are refused"])
     }
@@ -123,9 +127,12 @@ package final class TrustBook: Sendable {
 
   /// The keys that the cache holds, and one line for each record that cannot be read. Throws where none of them is known;
   /// what was damaged before is taken to be so still.
-  private func survey(
-    _ cache: SealedCache
-  ) throws(CacheError) -> (found: [Authority: TrustedKey], warnings: [String]) {
+  private func survey() throws(CacheError) -> (found: [Authority: TrustedKey], warnings: [String]) {
+    try locked?.requireNone(of: .trust)
+    guard let cache else {
+      gaps.withLock { $0 = Gaps() }
+      return ([:], [])
+    }
     let (records, refusals, broken) = try cache.survey(.trust)
     var gaps = Gaps(files: broken)
     for case .unreadable in refusals { gaps.mayClose = true }
@@ -147,6 +154,7 @@ package final class TrustBook: Sendable {
   }
 
   private func kept(_ authority: Authority) throws(CacheError) -> TrustedKey? {
+    try locked?.requireNone(of: .trust)
     guard let contents = try cache?.read(.trust, TrustRecord.name(authority)) else { return nil }
     guard let key = TrustRecord.key(contents) else { throw .broken(path: authority.text) }
     return key

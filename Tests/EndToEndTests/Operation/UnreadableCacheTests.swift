@@ -7,18 +7,6 @@ extension Operation {
   @Suite struct UnreadableCacheTests {
     private static let device = "device.local:8443"
 
-    /// Puts such a link in the place of a file or folder of the workspace; `reveal` puts that back.
-    private static func hide(_ name: String, in workspace: Workspace) throws {
-      try FileManager.default.moveItem(atPath: workspace.path(name), toPath: workspace.path("hidden"))
-      try FileManager.default.createSymbolicLink(
-        atPath: workspace.path(name), withDestinationPath: workspace.path(name))
-    }
-
-    private static func reveal(_ name: String, in workspace: Workspace) throws {
-      try FileManager.default.removeItem(atPath: workspace.path(name))
-      try FileManager.default.moveItem(atPath: workspace.path("hidden"), toPath: workspace.path(name))
-    }
-
     private static func explain(_ workspace: Workspace, _ host: String) throws -> Command {
       try Pinfold.command("explain", "-c", workspace.path("pinfold.json5"), host)
     }
@@ -55,7 +43,7 @@ extension Operation {
         #expect(try Pinfold.command("pair", "-c", file, "--offline", "-", input: payload).succeeded)
         try pinfold.end()
       }
-      try Self.hide("state/cache", in: workspace)
+      try workspace.hide("state/cache")
       let pinfold = try Pinfold(settings, in: workspace)
       #expect(try !fetch(pinfold))
       #expect(try pinfold.reasons() == ["pins_unavailable"])
@@ -63,7 +51,7 @@ extension Operation {
       try Self.expectBlocked(workspace, Self.device)
       let unlisted = try list()
       #expect(unlisted.ending == .exited(1) && unlisted.errors.contains("cannot be listed"), "\(unlisted)")
-      try Self.reveal("state/cache", in: workspace)
+      try workspace.reveal("state/cache")
       try Wait.untilTrue("the device's pin", seconds: 15) {
         _ = try fetch(pinfold)
         return pinfold.decisions.last?["reason"] as? String == "pin_mismatch"
@@ -92,14 +80,14 @@ extension Operation {
       switchboard.turn(to: old.port)
       let files = try FileManager.default.contentsOfDirectory(atPath: workspace.path("state/cache"))
       let file = "state/cache/" + (try #require(files.first { $0.hasPrefix("pins-") }))
-      try Self.hide(file, in: workspace)
+      try workspace.hide(file)
       let pinfold = try Pinfold(settings, in: workspace)
       #expect(try !Client.curl.fetch(proxy: pinfold.port).succeeded)
       #expect(try pinfold.reasons() == ["pins_unavailable"])
       #expect((pinfold.decisions.last?["detail"] as? String)?.hasPrefix("cache: ") == true, "\(pinfold.decisions)")
       try Self.expectBlocked(workspace, "api.pinfold.test")
       // Once it can be read it counts, without a restart.
-      try Self.reveal(file, in: workspace)
+      try workspace.reveal(file)
       try Wait.untilTrue("the record", seconds: 20) {
         guard try !Client.curl.fetch(proxy: pinfold.port).succeeded else { throw HarnessError("the old key passed") }
         return pinfold.decisions.last?["reason"] as? String == "pin_mismatch"
@@ -145,5 +133,18 @@ extension Operation {
       let pinfold = try Pinfold(settings, in: workspace)
       #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
     }
+  }
+}
+
+extension Workspace {
+  /// Puts a link that leads to itself in the place of a file or folder; `reveal` puts that back.
+  func hide(_ name: String) throws {
+    try FileManager.default.moveItem(atPath: path(name), toPath: path("hidden"))
+    try FileManager.default.createSymbolicLink(atPath: path(name), withDestinationPath: path(name))
+  }
+
+  func reveal(_ name: String) throws {
+    try FileManager.default.removeItem(atPath: path(name))
+    try FileManager.default.moveItem(atPath: path("hidden"), toPath: path(name))
   }
 }
