@@ -157,7 +157,8 @@ import Testing
   }
 
   @Test func `run ends with 1 on an address it cannot have`() throws {
-    let path = try scratch.write("taken.json5", "{ listen: [\"192.0.2.1:3128\"], admin: \"192.0.2.1:9128\" }")
+    let path = try scratch.write(
+      "taken.json5", "{ listen: [\"192.0.2.1:3128\"], admin: \"192.0.2.1:9128\", state_dir: \".\" }")
     let tool = Tool("run", "-c", path)
     #expect(tool.status == .failed)
     #expect(tool.errors.first?.hasPrefix("pinfold: cannot listen on 192.0.2.1:3128: ") == true)

@@ -22,7 +22,10 @@ import Testing
       (try? Data(contentsOf: URL(filePath: path + "/state/policy.state"))).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    func load() throws -> RulesLoader.Loaded { try RulesLoader(path: path + "/pinfold.json5", environment: [:]).load() }
+    func load() throws -> RulesLoader.Loaded {
+      let loader = RulesLoader(path: path + "/pinfold.json5", environment: [:])
+      return try loader.load(loader.configuration())
+    }
   }
 
   private static let later = Timestamp(seconds: 2_000_000_000)

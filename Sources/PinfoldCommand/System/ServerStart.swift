@@ -4,7 +4,7 @@ import PinfoldServer
 import PinfoldTelemetry
 
 extension Server {
-  /// Loads the configuration, binds, and serves from here on; `serve` then waits for the end.
+  /// Loads the configuration, takes the state directory, binds, and serves from here on; `serve` then waits for the end.
   ///
   /// Throws `config` for every mistake of the configuration, `failed` for what the system denies.
   static func start(configurationFile path: String, environment: [String: String]) throws(CommandFailure) -> Server {
@@ -12,13 +12,15 @@ extension Server {
     // much more to those who ask.
     Descriptors.raiseLimit()
     let loader = RulesLoader(path: path, environment: environment)
-    let loaded: RulesLoader.Loaded
-    do throws(FileErrors) {
-      loaded = try loader.load()
+    let configuration = try reading { () throws(FileErrors) in try loader.configuration() }
+    let lock: StateLock
+    do throws(StartError) {
+      lock = try StateLock(configuration.stateDirectory)
     } catch {
-      throw CommandFailure(.config, error.text)
+      throw CommandFailure(.failed, error.text)
     }
-    let section = loaded.rules.configuration.log
+    let loaded = try reading { () throws(FileErrors) in try loader.load(configuration) }
+    let section = configuration.log
     let log: Logger
     do throws(IOError) {
       log = try Logger(level: Severity(section.level), format: LineFormat(section.format))
@@ -26,11 +28,15 @@ extension Server {
       throw CommandFailure(.failed, "cannot start: \(error.text)")
     }
     do throws(StartError) {
-      return try Server(loader, loaded, log: log)
+      return try Server(loader, loaded, lock: lock, log: log)
     } catch {
       log.finish()
       throw CommandFailure(.failed, error.text)
     }
+  }
+
+  private static func reading<Value>(_ work: () throws(FileErrors) -> Value) throws(CommandFailure) -> Value {
+    do throws(FileErrors) { return try work() } catch { throw CommandFailure(.config, error.text) }
   }
 
   /// Answers signals until the server has stopped. Blocks the calling thread.

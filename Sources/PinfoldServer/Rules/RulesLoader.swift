@@ -70,18 +70,22 @@ package struct RulesLoader: Sendable {
     self.environment = environment
   }
 
-  /// Reads everything for the first time. Bundles that are refused are no error: the report has them, and everything is
-  /// blocked. Throws for mistakes of the configuration, bundle files that do not exist among them.
-  package func load() throws(FileErrors) -> Loaded {
-    let configuration = try Configuration.load(path: path, environment: environment)
-    return try read(configuration, previous: nil).take()
+  /// The configuration as it is written by now. Nothing that it names is looked at.
+  package func configuration() throws(FileErrors) -> Configuration {
+    try Configuration.load(path: path, environment: environment)
+  }
+
+  /// Reads everything else for the first time, and writes to the state directory. Bundles that are refused are no error:
+  /// the report has them, and everything is blocked. Throws for mistakes of the configuration, bundle files that do not
+  /// exist among them.
+  package func load(_ configuration: Configuration) throws(FileErrors) -> Loaded {
+    try read(configuration, previous: nil).take()
   }
 
   /// Reads everything anew, for the caller to take or to leave: what is left has changed nothing, on disk neither. What
   /// is in force stays so until a bundle is accepted that is newer.
   func reload(after previous: Loaded) throws(FileErrors) -> Candidate {
-    let configuration = try Configuration.load(path: path, environment: environment)
-    return try read(configuration, previous: previous)
+    try read(configuration(), previous: previous)
   }
 
   private func read(_ written: Configuration, previous: Loaded?) throws(FileErrors) -> Candidate {

@@ -20,6 +20,8 @@ package final class Server: Sendable {
   private let reloadThread: LoopThread
   private let supplyThread: LoopThread
   private let reloader: Reloader
+  /// Let go of with the process: nothing is written any more then.
+  private let lock: StateLock
   private let stopped = Mutex<(isOver: Bool, tell: (@Sendable () -> Void)?)>((false, nil))
 
   /// Where the proxy listens, with the ports the system chose.
@@ -32,13 +34,15 @@ package final class Server: Sendable {
   /// - Parameters:
   ///   - loader: reads the rules at each reload.
   ///   - loaded: what it read at first.
-  package init(_ loader: RulesLoader, _ loaded: RulesLoader.Loaded, log: Logger) throws(StartError) {
+  ///   - lock: the state directory, taken before that.
+  package init(_ loader: RulesLoader, _ loaded: RulesLoader.Loaded, lock: StateLock, log: Logger) throws(StartError) {
+    self.lock = lock
     let configuration = loaded.rules.configuration
     let count = configuration.workers > 0 ? configuration.workers : ProcessInfo.processInfo.activeProcessorCount
     let audit = try Self.audit(configuration, log)
     let rules = RulesInForce(loaded.rules)
     let metrics = Metrics()
-    for warning in loaded.cacheWarnings { log.write(.warning, "cache", [.init("warning", .text(warning))]) }
+    Self.logWarnings(lock, loaded, log)
     let supply: PinSupply
     let reloads: EventLoop
     do {
@@ -50,9 +54,8 @@ package final class Server: Sendable {
       throw .system(error)
     }
     let services = Services(
-      rules: rules, metrics: metrics, log: log, audit: audit,
-      keyLog: configuration.tls.keyLog.map { _ in KeyLog() }, cache: loaded.cache,
-      locked: loaded.lockedCache, supply: supply, diskLoop: reloads)
+      rules: rules, metrics: metrics, log: log, audit: audit, keyLog: configuration.tls.keyLog.map { _ in KeyLog() },
+      cache: loaded.cache, locked: loaded.lockedCache, supply: supply, diskLoop: reloads)
     services.label(loaded.rules.policy)
     services.breaker.adopt(loaded.rules.policy)
     let history = ReloadHistory()
@@ -92,6 +95,12 @@ package final class Server: Sendable {
     }
     reloads.execute { reloader.start() }
     logStart(loaded.rules)
+  }
+
+  /// Says what is wrong with the places where things are kept.
+  private static func logWarnings(_ lock: StateLock, _ loaded: RulesLoader.Loaded, _ log: Logger) {
+    if let warning = lock.warning { log.write(.warning, "state_dir", [.init("warning", .text(warning))]) }
+    for warning in loaded.cacheWarnings { log.write(.warning, "cache", [.init("warning", .text(warning))]) }
   }
 
   private static func audit(_ configuration: Configuration, _ log: Logger) throws(StartError) -> AuditTrail {

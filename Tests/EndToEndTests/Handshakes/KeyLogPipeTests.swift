@@ -158,7 +158,7 @@ extension Handshakes {
       let settings = try KeyLogTests.settings(Certificates.shared().ecdsa.pin, port: 1)
       let pinfold = try Pinfold(settings)
       let other = pinfold.workspace.path("other")
-      let text = settings.with { $0.keyLog = other }
+      let text = settings.with { ($0.keyLog, $0.stateDirectory) = (other, "late") }
         .configurationText(proxy: pinfold.port, admin: pinfold.admin, trustedKey: pinfold.trustedKey)
       let late = try Child([Pinfold.binary, "run", "-c", try pinfold.workspace.write("late.json5", text)])
       #expect(try late.wait() != .exited(0))
