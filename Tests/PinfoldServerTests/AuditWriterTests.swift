@@ -178,7 +178,8 @@ final class BadDisk: Sendable {
     let strangers = ["audit-1970-01-02.jsonl.gz", "audit.jsonl", "other-1970-01-02.jsonl", "audit-1970-01-99.jsonl"]
     for name in strangers { try "x".write(toFile: "\(place.path)/\(name)", atomically: true, encoding: .utf8) }
     try FileManager.default.createDirectory(atPath: place.name.path(on: 2), withIntermediateDirectories: false)
-    #expect(AuditWriter(place.name).purge(today: 10, retention: 3) == [])
+    let removed = [1, 6].map { place.name.path(on: $0) }
+    #expect(AuditWriter(place.name).purge(today: 10, retention: 3) == .init(removed: removed))
     let days: [Int64] = [2, 7, 8, 10, 12]
     #expect(place.names == (days.map(place.name.name) + strangers).sorted())
   }
@@ -186,6 +187,6 @@ final class BadDisk: Sendable {
   @Test("A directory that is gone is said, by writing and by purging") func gone() throws {
     let name = try #require(AuditFileName("/nonexistent/pinfold/audit.jsonl"))
     #expect(AuditWriter(name).write([Self.entry("a")]).error?.contains("/nonexistent/pinfold") == true)
-    #expect(AuditWriter(name).purge(today: 10, retention: 3).count == 1)
+    #expect(AuditWriter(name).purge(today: 10, retention: 3).problems.count == 1)
   }
 }

@@ -1,13 +1,17 @@
 import PinfoldLoop
+import PinfoldModel
 import PinfoldTelemetry
 
-/// What lies on the audit's own thread: the writer, its clocks, and the day that was cleared up last.
+/// What lies on the audit's own thread: the writer, its clocks, and the days by which it is cleared up.
 ///
 /// `@unchecked Sendable`: its variables are touched on the loop's thread only, or after that thread has ended.
 final class AuditDesk: @unchecked Sendable {
   let loop: EventLoop
   private let disk: AuditDisk
   private var writer: AuditWriter?
+  private var passedTime = PassedTime()
+  /// The day that has passed for certain; `nil` in the first minutes.
+  private var certainDay: Int64?
   private var clearedDay: Int64?
   private var retry: LoopTimer?
   private var daily: LoopTimer?
@@ -22,14 +26,20 @@ final class AuditDesk: @unchecked Sendable {
     writer?.write(entries) ?? AuditWriter.Outcome(written: entries.count, error: nil)
   }
 
-  /// Writes to this file from now on, opened anew.
-  func use(_ file: AuditFileName?) { writer = file.map { AuditWriter($0, disk: disk) } }
+  /// Writes to this file from now on, opened anew. What is old is looked for anew too.
+  func use(_ file: AuditFileName?) {
+    writer = file.map { AuditWriter($0, disk: disk) }
+    clearedDay = nil
+  }
 
-  /// Removes old files: once a day, or `always`. Returns what went wrong.
-  func purge(today: Int64, retention: Int, always: Bool) -> [String] {
-    guard let writer, always || today != clearedDay else { return [] }
-    clearedDay = today
-    return writer.purge(today: today, retention: retention)
+  /// Looks at the clock, and removes what is older than `retention` days, once a day; to be called every minute. What is
+  /// removed is gone for good, so that only a time counts that has passed for certain: a clock that is ahead for less than
+  /// `PassedTime.trial` makes nothing old, at a start neither.
+  func purge(at now: Timestamp, _ moment: Deadline, retention: Int) -> AuditWriter.Purge {
+    if let time = passedTime.look(at: now, moment) { certainDay = AuditDay.day(of: time.seconds) }
+    guard let writer, let certainDay, certainDay != clearedDay else { return AuditWriter.Purge() }
+    clearedDay = certainDay
+    return writer.purge(today: certainDay, retention: retention)
   }
 
   /// Calls `body` once.

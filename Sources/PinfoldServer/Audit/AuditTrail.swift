@@ -18,8 +18,8 @@ package final class AuditTrail: Sendable {
   static let patience = Duration.seconds(1)
   /// How often a disk that failed is tried again.
   static let retryStep = Duration.seconds(1)
-  /// How often is looked whether a new day began.
-  private static let dayStep = Duration.seconds(60)
+  /// How often is looked for files that became too old.
+  private static let purgeStep = Duration.seconds(60)
 
   private struct State {
     var settings: AuditSettings?
@@ -52,16 +52,19 @@ package final class AuditTrail: Sendable {
   private let isOn = Atomic<Bool>(false)
   private let log: Logger
   private let clock: @Sendable () -> LogTime
+  private let moment: @Sendable () -> Deadline
   private let thread: LoopThread
   private let desk: AuditDesk
 
-  /// Starts the thread. `settings` is `nil` where no audit is wanted; `clock` tells the time of records.
+  /// Starts the thread. `settings` is `nil` where no audit is wanted; `clock` tells the time of records, and
+  /// `moment` how long it has been shown.
   init(
     _ settings: AuditSettings?, log: Logger, disk: AuditDisk = AuditDisk(),
-    clock: @escaping @Sendable () -> LogTime = { .now }
+    clock: @escaping @Sendable () -> LogTime = { .now }, moment: @escaping @Sendable () -> Deadline = { .now }
   ) throws(IOError) {
     self.log = log
     self.clock = clock
+    self.moment = moment
     let loop = try EventLoop()
     desk = AuditDesk(loop: loop, disk: disk)
     state.withLock { $0.settings = settings }
@@ -69,8 +72,8 @@ package final class AuditTrail: Sendable {
     desk.use(settings?.file)
     thread = try LoopThread(name: "audit", loop: loop)
     desk.loop.execute { [self] in
-      if let settings { purge(settings, always: true) }
-      desk.every(Self.dayStep) { [unowned self] in newDay() }
+      purge()
+      desk.every(Self.purgeStep) { [unowned self] in purge() }
     }
   }
 
@@ -194,17 +197,13 @@ package final class AuditTrail: Sendable {
     state.isScheduled = true
   }
 
-  private func newDay() {
+  private func purge() {
     // The file of settings that are about to be used is not the one that lies open.
     guard let settings = state.withLock({ $0.switches == 0 ? $0.settings : nil }) else { return }
-    purge(settings, always: false)
-  }
-
-  private func purge(_ settings: AuditSettings, always: Bool) {
-    let today = AuditDay.day(of: clock())
-    for problem in desk.purge(today: today, retention: settings.retentionDays, always: always) {
-      log.write(.warning, "audit", [.init("warning", .text(problem))])
-    }
+    let now = Timestamp(seconds: clock().milliseconds / 1000)
+    let purge = desk.purge(at: now, moment(), retention: settings.retentionDays)
+    for file in purge.removed { log.write(.info, "audit file removed: too old", [.init("file", .text(file))]) }
+    for problem in purge.problems { log.write(.warning, "audit", [.init("warning", .text(problem))]) }
   }
 
   // MARK: Changing and ending
@@ -223,7 +222,7 @@ package final class AuditTrail: Sendable {
       write(before)
       state.withLock { $0.switches -= 1 }
       desk.use(settings?.file)
-      if let settings { purge(settings, always: true) }
+      purge()
       flush()
     }
   }

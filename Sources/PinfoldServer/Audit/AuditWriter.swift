@@ -152,25 +152,38 @@ final class AuditWriter {
     "cannot \(call) \(name.path(on: day)): \(SystemError.text(code))"
   }
 
-  /// Removes files of our name whose day lies more than `retention` days before `today`. Returns what went wrong.
-  func purge(today: Int64, retention: Int) -> [String] {
+  /// What became of the old files.
+  struct Purge: Equatable {
+    /// Paths of those that are gone, oldest first.
+    var removed: [String] = []
+    /// What went wrong, one line each.
+    var problems: [String] = []
+  }
+
+  /// Removes files of our name whose day lies more than `retention` days before `today`.
+  func purge(today: Int64, retention: Int) -> Purge {
+    var purge = Purge()
     let names: [String]
     do {
       names = try FileManager.default.contentsOfDirectory(atPath: name.directory)
     } catch {
-      return ["cannot look for old files in \(name.directory)"]
+      purge.problems.append("cannot look for old files in \(name.directory)")
+      return purge
     }
     let (first, overflow) = today.subtractingReportingOverflow(Int64(retention))
-    guard !overflow else { return [] }
-    var problems: [String] = []
+    guard !overflow else { return purge }
     for file in names.sorted() {
       guard let day = name.day(of: file), day < first else { continue }
       let path = name.path(on: day)
       var status = stat()
       guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }
-      if unsafe unlink(path) != 0 { problems.append("cannot remove \(path): \(SystemError.text(errno))") }
+      if unsafe unlink(path) == 0 {
+        purge.removed.append(path)
+      } else {
+        purge.problems.append("cannot remove \(path): \(SystemError.text(errno))")
+      }
     }
-    return problems
+    return purge
   }
 }
 

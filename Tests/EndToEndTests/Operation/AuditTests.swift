@@ -183,15 +183,22 @@ extension Operation {
       #expect(try Self.records(pinfold, "policy_accepted").first?["policy"] as? Int == 2)
     }
 
-    @Test("Files older than retention_days go at the start") func retention() throws {
-      let old = ["audit-2020-01-01.jsonl", "audit-2020-01-01.jsonl.gz", "audit.jsonl"]
-      let pinfold = try Pinfold(Self.settings(port: 1, #"file: "audit.jsonl", retention_days: 30"#)) { workspace in
-        for name in old { try workspace.write(name, "{}\n") }
+    /// Guards: an audit that a wrong clock wipes, today's file included. What is old by the right one goes after ten minutes
+    /// (AuditRetentionTests).
+    @Test("A clock that is ahead at the start, and at a SIGHUP, removes no file") func ahead() throws {
+      let clock = try ShiftedClock()
+      try clock.shift(by: 100 * 86_400)
+      let yesterday = Date.now.addingTimeInterval(-86_400).formatted(.iso8601).prefix(10)
+      let old = ["audit-2020-01-01.jsonl", "audit-\(yesterday).jsonl"]
+      let settings = try Self.settings(port: 1, #"file: "audit.jsonl", retention_days: 30"#).with {
+        $0.environment = clock.environment
       }
-      try Wait.untilTrue("the purge") {
-        !FileManager.default.fileExists(atPath: pinfold.workspace.path(old[0]))
-      }
-      for name in old[1...] { #expect(FileManager.default.fileExists(atPath: pinfold.workspace.path(name))) }
+      let pinfold = try Pinfold(settings) { workspace in for name in old { try workspace.write(name, "{}\n") } }
+      pinfold.child.signal(SIGHUP)
+      try Wait.untilTrue("a reload") { pinfold.log.contains { $0["message"] as? String == "reloaded" } }
+      // An end in order waits for whatever the audit was told to do.
+      try pinfold.end()
+      for name in old { #expect(pinfold.workspace.read(name) == "{}\n") }
     }
 
     @Test("`pinfold audit` prints what a running proxy wrote") func command() throws {
