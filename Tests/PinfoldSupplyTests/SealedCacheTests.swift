@@ -231,6 +231,27 @@ final class CacheFixture {
     #expect(try fixture.files == [file], "the temporary file was left behind")
   }
 
+  @Test("A directory that had records and is gone is no empty one, and is not made again") func gone() throws {
+    let fixture = try CacheFixture()
+    let cache = try fixture.cache()
+    try cache.write(.pins, host, [1])
+    try FileManager.default.moveItem(atPath: fixture.directory, toPath: fixture.path + "/away")
+    #expect(throws: CacheError.self) { try cache.read(.pins, host) }
+    #expect(throws: CacheError.self) { try cache.survey(.trust) }
+    #expect(throws: CacheError.self) { try cache.write(.trust, host, [1]) }
+    #expect(!FileManager.default.fileExists(atPath: fixture.directory))
+    // Whoever was not there before knows of no records.
+    #expect(try fixture.cache().read(.pins, host) == nil)
+    try FileManager.default.moveItem(atPath: fixture.path + "/away", toPath: fixture.directory)
+    #expect(try cache.read(.pins, host) == [1])
+    try cache.remove(.pins, host)
+    #expect(try cache.survey(.pins).records.isEmpty)
+    try FileManager.default.removeItem(atPath: fixture.directory)
+    #expect(try cache.read(.pins, host) == nil, "there was none left")
+    try cache.write(.pins, host, [2])
+    #expect(try cache.read(.pins, host) == [2])
+  }
+
   @Test("A directory that the system does not show is no empty one") func unlisted() throws {
     let fixture = try CacheFixture()
     let cache = try fixture.cache()

@@ -150,6 +150,29 @@ import Testing
     #expect(next.isDamaged(Self.device) && next.isDamaged(Self.other))
   }
 
+  /// Would catch a folder that was moved, or whose volume is gone for a moment, and is taken for one without records.
+  @Test("Where the folder of the records is gone nothing is forgotten, and no key is learnt") func gone() throws {
+    let place = try Place()
+    let book = TrustBook(cache: try place.cache())
+    _ = book.learn(Self.pin(1), of: Self.device, at: Self.now)
+    _ = book.load()
+    try FileManager.default.moveItem(atPath: "\(place.path)/cache", toPath: "\(place.path)/hidden")
+    let loaded = book.load()
+    #expect(loaded.changes == [] && loaded.warnings.count == 1 && book.mayFindMore)
+    #expect(book.key(of: Self.device)?.pin == Self.pin(1))
+    #expect(book.isDamaged(Self.other))
+    guard case .refused = book.learn(Self.pin(2), of: Self.other, at: Self.now) else {
+      Issue.record("learnt where another key may be trusted")
+      return
+    }
+    try FileManager.default.moveItem(atPath: "\(place.path)/hidden", toPath: "\(place.path)/cache")
+    #expect(book.load().changes == [] && !book.mayFindMore && !book.isDamaged(Self.other))
+    #expect(book.key(of: Self.device)?.pin == Self.pin(1))
+    // A folder without records is one in which they were forgotten.
+    for file in place.files { try FileManager.default.removeItem(atPath: "\(place.path)/cache/\(file)") }
+    #expect(book.load().changes == [.init(authority: Self.device, key: nil)])
+  }
+
   @Test("A record that the system does not give is looked for again") func unread() throws {
     let place = try Place()
     let cache = try place.cache()

@@ -14,6 +14,6 @@ package struct LockedCache: Sendable {
 
   /// Throws `locked` where there are records of this kind, and `unlisted` where that cannot be told. Does file work.
   package func requireNone(of kind: CacheKind) throws(CacheError) {
-    guard try SealedCache.files(kind, in: directory).isEmpty else { throw .locked(cause) }
+    guard SealedCache.records(kind, among: try SealedCache.entries(of: directory)).isEmpty else { throw .locked(cause) }
   }
 }

@@ -32,10 +32,14 @@ package final class SealedCache: Sendable {
   private let fixedLimit: Int?
   /// Records of each kind, as far as this process knows. Counted anew before it says that a kind is full.
   private let counts = Mutex<[CacheKind: Int]>([:])
+  /// Whether there was something in the directory when this process last looked or wrote. When that is gone since, the
+  /// records are somewhere else and not forgotten.
+  private let hadFiles = Atomic<Bool>(false)
 
   static func directory(in stateDirectory: String) -> String { stateDirectory + "/cache" }
 
-  /// A cache in `directory`, which is made (mode 0700) when first written to. Its parent has to exist by then.
+  /// A cache in `directory`, which is made (mode 0700) when first written to. Its parent has to exist by then. One that
+  /// had records and is gone is not made anew.
   ///
   /// `countLimit`: records of each kind at a time; `nil` for the kind's own limit.
   package init(directory: String, key: SealingKey, countLimit: Int? = nil) throws(CryptoError) {
@@ -74,7 +78,7 @@ package final class SealedCache: Sendable {
 
   // MARK: One record
 
-  /// The contents of a record; `nil` where there is none. Throws `unreadable` or `broken`.
+  /// The contents of a record; `nil` where there is none. Throws `unreadable`, `unlisted` or `broken`.
   package func read(_ kind: CacheKind, _ name: String) throws(CacheError) -> [UInt8]? {
     let file = fileName(kind, name)
     guard let record = try read(kind, file: file) else { return nil }
@@ -99,8 +103,9 @@ package final class SealedCache: Sendable {
     let isNew = (try? PrivateFile.requireRegular(path(file))) == nil
     if isNew { try claimRoom(kind) }
     do throws(FileError) {
-      try PrivateFile.makeDirectory(directory)
+      if !hadFiles.load(ordering: .relaxed) { try PrivateFile.makeDirectory(directory) }
       try PrivateFile.replace(path(file), bytes: bytes, temporary: "\(path(file)).\(tag)\(Self.leftoverSuffix)")
+      hadFiles.store(true, ordering: .relaxed)
     } catch {
       // Whatever was counted is counted anew next time.
       counts.withLock { $0[kind] = nil }
@@ -180,7 +185,10 @@ package final class SealedCache: Sendable {
     do throws(FileError) {
       bytes = try PrivateFile.read(path(file), limit: SealedRecord.fileLimit(kind.sizeLimit + Self.nameLimit)).bytes
     } catch {
-      if error.isMissing { return nil }
+      if error.isMissing {
+        guard !hadFiles.load(ordering: .relaxed) || lastChange != nil else { throw .unlisted(error) }
+        return nil
+      }
       if case .tooLarge = error { throw .broken(path: path(file)) }
       throw .unreadable(error)
     }
@@ -190,23 +198,25 @@ package final class SealedCache: Sendable {
     }
   }
 
-  /// None while there is no directory. One that the system does not show is no empty one.
-  private static func entries(of directory: String) throws(CacheError) -> [String] {
+  /// None while there is no directory, unless it is known to have been there. One that the system does not show is no empty one.
+  static func entries(of directory: String, isGoneEmpty: Bool = true) throws(CacheError) -> [String] {
     do throws(FileError) { return try PrivateFile.list(directory) } catch {
-      if error.isMissing { return [] }
+      if error.isMissing, isGoneEmpty { return [] }
       throw .unlisted(error)
     }
   }
 
-  /// The files of the records of a kind, for which no key is needed. Throws `unlisted`.
-  static func files(_ kind: CacheKind, in directory: String) throws(CacheError) -> [String] {
+  /// Those of a directory's entries that are records of a kind, for which no key is needed.
+  static func records(_ kind: CacheKind, among entries: [String]) -> [String] {
     let prefix = "\(kind.rawValue)-"
-    return try entries(of: directory).filter {
-      $0.hasPrefix(prefix) && $0.utf8.count == prefix.utf8.count + hashDigits
-    }
+    return entries.filter { $0.hasPrefix(prefix) && $0.utf8.count == prefix.utf8.count + hashDigits }
   }
 
-  private func files(_ kind: CacheKind) throws(CacheError) -> [String] { try Self.files(kind, in: directory) }
+  private func files(_ kind: CacheKind) throws(CacheError) -> [String] {
+    let entries = try Self.entries(of: directory, isGoneEmpty: !hadFiles.load(ordering: .relaxed))
+    hadFiles.store(!entries.isEmpty, ordering: .relaxed)
+    return Self.records(kind, among: entries)
+  }
 
   /// Counts one more record, and makes room for it by removing the oldest eighth where the kind allows it. Throws `full`,
   /// `unlisted` or `unwritable`.

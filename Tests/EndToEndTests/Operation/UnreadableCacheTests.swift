@@ -59,6 +59,35 @@ extension Operation {
       #expect(try list().succeeded)
     }
 
+    /// Guards: a SIGHUP that forgets all devices because the folder of the cache is away for a moment.
+    @Test("Where the folder of the cache is gone a SIGHUP forgets no device") func gone() throws {
+      let certificates = try Certificates.shared()
+      var server: Servers.Running? = try Servers.nginx(certificates.selfSigned, protocols: "TLSv1.2")
+      let port = try #require(server?.port)
+      let settings = try Settings.pinned(certificates.other.pin, port: 1).with {
+        $0.hosts[Self.device] = "{ trust_on_first_use: true, pins: [], verify_chain: false }"
+        $0.resolve[Self.device] = port
+      }
+      let pinfold = try Pinfold(settings)
+      func fetch() throws -> Bool {
+        try Client.curl.fetch("https://\(Self.device)/", proxy: pinfold.port, options: ["--insecure"]).succeeded
+      }
+      #expect(try fetch())
+      let folder = pinfold.workspace.path("state/cache")
+      try FileManager.default.moveItem(atPath: folder, toPath: folder + ".away")
+      pinfold.child.signal(SIGHUP)
+      try Wait.untilTrue("the warning") {
+        pinfold.log.contains { ($0["warning"] as? String)?.contains("cannot be listed") == true }
+      }
+      #expect(try fetch(), "the key is in memory")
+      server = nil
+      server = try Servers.nginx(certificates.ecdsa, protocols: "TLSv1.2", at: port)
+      #expect(try !fetch())
+      #expect(try pinfold.reasons(3).last == "pin_mismatch")
+      #expect(!FileManager.default.fileExists(atPath: folder))
+      withExtendedLifetime(server) {}
+    }
+
     /// Guards: a record that cannot be read and is taken for none, so that an older one is accepted and kept in its place.
     @Test("Where the record of a host cannot be read, an older one is not taken in its place") func replay() throws {
       let certificates = try Certificates.shared()
