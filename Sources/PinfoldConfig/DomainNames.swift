@@ -19,6 +19,12 @@ package enum DomainNames {
     return host
   }
 
+  /// Reads a host with its port, or without one: `defaultPort` stands in. A name may be internationalised.
+  package static func authority(_ text: String, defaultPort: UInt16) -> Authority? {
+    if let plain = Authority(text, defaultPort: defaultPort) { return plain }
+    return (try? converted(text)).flatMap { Authority($0, defaultPort: defaultPort) }
+  }
+
   /// Reads a host pattern that may be internationalised, and refuses public suffixes (`com`, `*.co.uk`): a pin on all
   /// of them is a typing error. Single-label names that ICANN has not given out (`localhost`) are nobody's suffix.
   package static func pattern(_ text: String) throws(DomainNameError) -> HostPattern {

@@ -136,7 +136,7 @@ import Testing
     try place.sign()
     let tool = try check(#"tls: { ca_file: "roots.pem" }"#)
     #expect(tool.status == .config)
-    #expect(tool.errors.first?.hasPrefix("pinfold: tls.ca_file: ") == true)
+    #expect(tool.errors.first?.contains(#/pinfold.json5:2:\d+: tls.ca_file: /#) == true)
     #expect(tool.errors.first?.contains(place.scratch["roots.pem"]) == true)
   }
 
@@ -165,6 +165,7 @@ import Testing
     #expect(try check(#"audit: { file: "audit.jsonl" }"#).status == .good)
     let tool = try check(#"audit: { file: "nowhere/audit.jsonl" }"#)
     #expect(tool.status == .config)
+    #expect(tool.errors.first?.contains(#/pinfold.json5:2:\d+: audit.file: /#) == true)
     #expect(tool.errors.first?.contains("audit.file: no such directory: \(place.scratch["nowhere"])") == true)
   }
 
@@ -244,6 +245,15 @@ import Testing
     let below = try rollout(#"min_app_version: "2.0""#)
     #expect(below.output.contains("steps: the app's version is not known, beside min_app_version 2"))
     #expect(below.output.contains("mode: enforce"))
+  }
+
+  @Test(arguments: ["bücher.example.com", "BÜCHER.example.com.:443", "xn--bcher-kva.example.com"])
+  func `a host is understood in the spellings that a policy may have`(host: String) throws {
+    try place.sign(PolicyFolder.policy(hosts: "\"bücher.example.com\": { pins: [\"\(PolicyFolder.pin)\"] }"))
+    let tool = try explain(host)
+    #expect(tool.status == .good, "\(tool.errors)")
+    #expect(tool.output.contains("host: xn--bcher-kva.example.com:443"))
+    #expect(tool.output.contains("rule: xn--bcher-kva.example.com"))
   }
 
   @Test func `a pattern's rule in report mode is no block`() throws {

@@ -86,7 +86,7 @@ import Testing
     #expect(configuration.tls.probeReuseSeconds == 5)
     #expect(configuration.tls.resumption == .refuse)
     #expect(configuration.tls.pskDeclined == .refuse)
-    #expect(configuration.tls.caFile == "/etc/pinfold/ca.pem")
+    #expect(configuration.tls.caFile?.text == "/etc/pinfold/ca.pem")
     #expect(configuration.tls.keyLog == "/run/keys")
     #expect(configuration.destinations.ports == [443, 8443])
     #expect(configuration.destinations.allow.map(\.text) == ["10.0.0.0/8"])
@@ -107,7 +107,7 @@ import Testing
     #expect(service.minTTLSeconds == 10)
     #expect(service.maxTTLSeconds == 20)
     #expect(service.allowUnboundSignatures)
-    #expect(service.caFile == "/etc/pinfold/pins.pem")
+    #expect(service.caFile?.text == "/etc/pinfold/pins.pem")
     let limits = configuration.limits
     #expect(
       [limits.tunnels, limits.connectSeconds, limits.handshakeSeconds, limits.idleSeconds, limits.drainSeconds]
@@ -115,7 +115,7 @@ import Testing
     #expect(configuration.instance.id == "device-1")
     #expect(configuration.instance.appVersion == AppVersion("1.5"))
     #expect(configuration.instance.region == "EU")
-    #expect(configuration.audit.file == "/etc/pinfold/audit.jsonl")
+    #expect(configuration.audit.file?.text == "/etc/pinfold/audit.jsonl")
     #expect(configuration.audit.retentionDays == 7)
     #expect(configuration.audit.client == .address)
     #expect(configuration.log.level == .warning)
@@ -181,6 +181,11 @@ import Testing
     #expect(
       errors.text
         == "/nowhere/pinfold.json5: no such file; write one after conf/pinfold.json5, or name it with -c FILE")
+  }
+
+  @Test func `a directory in the place of the file is said to be one`() throws {
+    let errors = try #require(throws: FileErrors.self) { try Configuration.load(path: "/tmp") }
+    #expect(errors.text == "/tmp: a directory; name the file in it with -c FILE")
   }
 
   @Test func `warnings name what a configuration loosens, and the defaults loosen nothing`() throws {

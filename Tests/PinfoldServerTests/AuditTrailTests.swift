@@ -238,7 +238,8 @@ import Testing
   @Test("A client is a pseudonym that lasts as long as the installation's key") func pseudonyms() throws {
     let place = try AuditPlace()
     var configuration = Configuration()
-    configuration.audit.file = "\(place.path)/audit.jsonl"
+    configuration.audit.file = Located(
+      "\(place.path)/audit.jsonl", place: SourcePlace(line: 1, column: 1), path: "audit.file")
     configuration.stateDirectory = "\(place.path)/state"
     let client = try #require(SocketAddress("192.0.2.7:40000"))
     var names: Set<String> = []

@@ -29,7 +29,7 @@ enum AuditCommand: Subcommand {
       since: arguments[since].map(moment), host: arguments[host].map(knownHost),
       reason: arguments[reason].map(knownReason))
     let file = try ConfigurationFile(arguments)
-    guard let path = file.configuration.audit.file, let name = AuditFileName(path) else {
+    guard let path = file.configuration.audit.file?.text, let name = AuditFileName(path) else {
       throw CommandFailure(.config, "\(file.path): audit.file: not set, so there is no audit to read")
     }
     var status = ExitCode.good

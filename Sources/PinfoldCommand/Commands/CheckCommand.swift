@@ -28,7 +28,7 @@ enum CheckCommand: Subcommand {
     var warnings =
       file.configuration.warnings + (users?.warnings ?? []) + (loaded.bundle?.document.warnings ?? [])
       + (loaded.bundle?.document.warnings(under: file.configuration) ?? []) + loaded.warnings
-      + KeyLogPlace.warnings(file.configuration)
+      + KeyLogPlace.warnings(file.configuration) + CacheWarnings.list(file.configuration)
     if case .failure(let error) = loaded.install { warnings.append(error.description) }
     for warning in warnings { console.line("warning: \(warning)") }
     if let trust = loaded.trust, !trust.links.isEmpty {
@@ -55,7 +55,7 @@ enum CheckCommand: Subcommand {
     lines += [
       "admin: \(configuration.admin.text)",
       "state_dir: \(configuration.stateDirectory)",
-      "authorities: \(configuration.tls.caFile ?? "system")",
+      "authorities: \(configuration.tls.caFile?.text ?? "system")",
       "unpinned: \(configuration.policy.unpinned.rawValue)",
       "tls13: \(configuration.tls.tls13.rawValue)",
       "device_id: " + (loaded.device.map { "\($0.text) (\($0.source.rawValue))" } ?? "not known"),

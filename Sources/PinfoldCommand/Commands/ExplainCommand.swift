@@ -1,3 +1,4 @@
+import PinfoldConfig
 import PinfoldModel
 import PinfoldPolicy
 import PinfoldServer
@@ -21,7 +22,7 @@ enum ExplainCommand: Subcommand {
 
   static func run(_ arguments: Arguments, console: Console) throws(CommandFailure) -> ExitCode {
     let text = arguments.operands[0]
-    guard let authority = Authority(text, defaultPort: 443) else {
+    guard let authority = DomainNames.authority(text, defaultPort: 443) else {
       throw .usage(
         "explain: \(quoted(text)) is no host; right would be api.example.com, 192.0.2.1:8443 or [2001:db8::1]:443",
         help: "pinfold explain --help")

@@ -1,3 +1,4 @@
+import PinfoldConfig
 import PinfoldModel
 import PinfoldTLS
 
@@ -34,7 +35,7 @@ enum PinCommand: Subcommand {
     guard let text = arguments.operands.first else {
       throw .usage("pin: HOST[:PORT] or --cert FILE is missing", help: "pinfold pin --help")
     }
-    guard let authority = Authority(text, defaultPort: 443) else {
+    guard let authority = DomainNames.authority(text, defaultPort: 443) else {
       throw .usage(
         "pin: \(quoted(text)) is no host; right would be api.example.com, 192.0.2.1:8443 or [2001:db8::1]:443",
         help: "pinfold pin --help")

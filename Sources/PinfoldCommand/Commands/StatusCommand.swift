@@ -73,7 +73,7 @@ enum StatusCommand: Subcommand {
   private static func rearm(
     _ text: String, _ arguments: Arguments, _ client: AdminClient, _ address: String, _ console: Console
   ) throws(CommandFailure) -> ExitCode {
-    guard let authority = Authority(text, defaultPort: 443) else {
+    guard let authority = DomainNames.authority(text, defaultPort: 443) else {
       throw .usage(
         "status: \(quoted(text)) is no host; right would be api.example.com or 192.0.2.1:8443",
         help: "pinfold status --help")

@@ -34,11 +34,12 @@ struct LoadedPolicy {
   /// - Parameter fetches: whether bundles with a URL are fetched; what was cached of them counts otherwise.
   init(_ file: ConfigurationFile, fetches: Bool) throws(CommandFailure) {
     let configuration = file.configuration
-    let authorities = try Self.authorities(of: configuration)
+    let loader = RulesLoader(path: file.path, environment: [:])
     var found = Finding()
     do throws(FileErrors) {
+      let authorities = try loader.authorities(configuration)
       services = try PinServices(configuration, file: file.path)
-      try RulesLoader(path: file.path, environment: [:]).requirePlaces(configuration)
+      try loader.requirePlaces(configuration)
       if !configuration.policy.bundles.isEmpty {
         let source = try BundleSource(configuration.policy, file: file.path)
         try source.requireFiles()
@@ -64,15 +65,6 @@ struct LoadedPolicy {
     now = found.now
   }
 
-  private static func authorities(of configuration: Configuration) throws(CommandFailure) -> TrustStore {
-    do throws(TLSError) {
-      guard let path = configuration.tls.caFile else { return try TrustStore() }
-      return try TrustStore(caFile: path)
-    } catch {
-      throw CommandFailure(.config, "tls.ca_file: \(error.description)")
-    }
-  }
-
   /// What a look at the bundles came to.
   private struct Finding {
     var standing = PolicySnapshot.Standing.notConfigured
@@ -86,6 +78,7 @@ struct LoadedPolicy {
       _ source: BundleSource, _ configuration: Configuration, _ authorities: TrustStore, fetches: Bool
     ) throws(FileErrors) {
       let directory = configuration.stateDirectory
+      // Without its key it is as good as empty, as in the running proxy; CacheWarnings says so.
       let cache = try? SealedCache.existing(stateDirectory: directory, keyFile: configuration.cacheKeyFile)
       var keeper = PolicyKeeper(source: source, stateDirectory: directory, cache: cache)
       let failures = fetches ? fetch(source, &keeper, authorities) : [:]

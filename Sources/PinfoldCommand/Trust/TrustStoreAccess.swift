@@ -57,6 +57,12 @@ struct TrustStoreAccess {
     return key
   }
 
+  /// The same as a proxy that starts now knows it: while the records cannot be listed, any device may have one.
+  func knownKey(of authority: Authority) throws(CacheError) -> TrustedKey? {
+    _ = try cache?.survey(.trust)
+    return try key(of: authority)
+  }
+
   /// Trusts the key in the place of any other.
   func keep(_ key: TrustedKey, for authority: Authority) throws(CommandFailure) {
     do throws(CacheError) {
@@ -82,7 +88,7 @@ struct TrustedKeyLookup {
   func amend(_ decision: inout Decision, _ steps: inout [String]) {
     do throws(CacheError) {
       let cache = try SealedCache.lookup(of: .trust, configuration, &steps)
-      let key = try TrustStoreAccess(cache).key(of: decision.authority)
+      let key = try TrustStoreAccess(cache).knownKey(of: decision.authority)
       let before = decision
       decision = decision.trusting(key)
       if decision.learnsKey {

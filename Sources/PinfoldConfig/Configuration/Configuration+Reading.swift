@@ -15,9 +15,10 @@ extension Configuration {
     }
     let manager = FileManager.default
     var isDirectory = false
-    guard manager.fileExists(atPath: path, isDirectory: &isDirectory), !isDirectory else {
+    guard manager.fileExists(atPath: path, isDirectory: &isDirectory) else {
       throw failure("no such file; write one after conf/pinfold.json5, or name it with -c FILE")
     }
+    guard !isDirectory else { throw failure("a directory; name the file in it with -c FILE") }
     guard let contents = manager.contents(atPath: path) else { throw failure("the file cannot be read") }
     guard contents.count <= maximumFileBytes else { throw failure("the file has more than \(maximumFileBytes) bytes") }
     let absolute = path.hasPrefix("/") ? path : manager.currentDirectoryPath + "/" + path

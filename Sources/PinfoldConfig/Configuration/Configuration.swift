@@ -108,7 +108,7 @@ package struct PinServiceSection: Sendable {
   package var minTTLSeconds = 60
   package var maxTTLSeconds = 86_400
   package var allowUnboundSignatures = false
-  package var caFile: String?
+  package var caFile: Located?
 
   /// The defaults.
   package init() {}
@@ -123,7 +123,7 @@ package struct TLSSection: Sendable {
   package var resumption = EvidenceChoice.probe
   package var pskDeclined = EvidenceChoice.probe
   /// PEM file of trusted roots; `nil`: the system's.
-  package var caFile: String?
+  package var caFile: Located?
   /// Named pipe that apps write key-log lines to.
   package var keyLog: String?
 
@@ -189,7 +189,7 @@ package struct InstanceSection: Sendable {
 /// `audit`
 package struct AuditSection: Sendable {
   /// Stem of the daily files; `nil`: off. Then how many days of them are kept.
-  package var file: String?
+  package var file: Located?
   package var retentionDays = 90
   package var client = Client.hash
 

@@ -75,7 +75,7 @@ extension ConfigurationReader {
       maximum?.complain("expected at least min_ttl_seconds, which is \(result.minTTLSeconds)")
     }
     result.allowUnboundSignatures = reader.field("allow_unbound_signatures")?.bool() ?? false
-    result.caFile = reader.optional("ca_file").flatMap(path)
+    result.caFile = reader.optional("ca_file").flatMap(file)
     reader.finish()
     return result
   }

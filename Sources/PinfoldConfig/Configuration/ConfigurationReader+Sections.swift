@@ -10,7 +10,7 @@ extension ConfigurationReader {
     result.probeReuseSeconds = reader.field("probe_reuse_seconds")?.integer(in: 0...3600) ?? 0
     result.resumption = reader.field("resumption")?.choice(EvidenceChoice.self) ?? result.resumption
     result.pskDeclined = reader.field("psk_declined")?.choice(EvidenceChoice.self) ?? result.pskDeclined
-    result.caFile = reader.optional("ca_file").flatMap(path)
+    result.caFile = reader.optional("ca_file").flatMap(file)
     result.keyLog = reader.optional("key_log").flatMap(path)
     reader.finish()
     if result.tls13 == .keyLog, result.keyLog == nil {
@@ -77,9 +77,9 @@ extension ConfigurationReader {
   func audit(_ reader: ObjectReader) -> AuditSection {
     var reader = reader
     var result = AuditSection()
-    let file = reader.optional("file")
-    result.file = file.flatMap(path)
-    if result.file?.hasSuffix("/") == true { file?.complain("expected a file, such as \"audit.jsonl\"") }
+    let field = reader.optional("file")
+    result.file = field.flatMap(file)
+    if result.file?.text.hasSuffix("/") == true { field?.complain("expected a file, such as \"audit.jsonl\"") }
     result.client = reader.field("client")?.choice(AuditSection.Client.self) ?? result.client
     result.retentionDays = reader.field("retention_days")?.integer(in: 1...36_500) ?? result.retentionDays
     reader.finish()

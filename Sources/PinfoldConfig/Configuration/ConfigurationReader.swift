@@ -40,6 +40,9 @@ struct ConfigurationReader {
   /// A path; relative ones start at the directory of the file.
   func path(_ field: Field) -> String? { field.string("a path").map(resolved) }
 
+  /// The same with its place, for those who open the file.
+  func file(_ field: Field) -> Located? { path(field).map(field.located) }
+
   private func resolved(_ path: String) -> String { path.hasPrefix("/") ? path : directory + "/" + path }
 
   private func listen(_ field: Field) -> [ListenAddress]? {

@@ -28,7 +28,7 @@ struct AuditSettings: Sendable {
   /// The settings of a configuration, `nil` when it wants no audit. The key of the pseudonyms is the installation's: made
   /// once and kept in the state directory. Where it cannot be kept, a key of this process's stands in, with a warning.
   init?(_ configuration: Configuration, warnings: inout [String]) {
-    guard let file = configuration.audit.file.flatMap({ AuditFileName($0) }) else { return nil }
+    guard let file = configuration.audit.file.flatMap({ AuditFileName($0.text) }) else { return nil }
     let clients: Clients =
       switch configuration.audit.client {
       case .address: .address

@@ -94,18 +94,9 @@ package struct RulesLoader: Sendable {
     if let previous { configuration.stateDirectory = previous.rules.configuration.stateDirectory }
     try requirePlaces(configuration)
     let credentials = try CredentialList.load(configuration, file: path)
-    let authorities: TrustStore
     // Before the authorities are read: a change in between ends what the ones before vouched for.
-    let mark = TrustMark(caFile: configuration.tls.caFile)
-    do throws(TLSError) {
-      if let file = configuration.tls.caFile {
-        authorities = try TrustStore(caFile: file)
-      } else {
-        authorities = try TrustStore()
-      }
-    } catch {
-      throw FileErrors(file: path, [Complaint(at: nil, path: "tls.ca_file", error.description)])
-    }
+    let mark = TrustMark(caFile: configuration.tls.caFile?.text)
+    let authorities = try authorities(configuration)
     let services = try PinServices(configuration, file: path)
     var warnings: [String] = []
     let installID = previous == nil ? Self.installID(configuration, &warnings) : previous?.installID

@@ -46,14 +46,14 @@ package final class PinService: Sendable {
     self.section = section
     do throws(TLSError) {
       if urls.contains(where: \.isSecure) {
-        let store = if let caFile = section.caFile { try TrustStore(caFile: caFile) } else { try TrustStore() }
+        let store = if let caFile = section.caFile { try TrustStore(caFile: caFile.text) } else { try TrustStore() }
         security = try ClientContext(trusting: store)
       } else {
         security = nil
       }
     } catch {
       throw FileErrors(
-        file: file, [Complaint(at: nil, path: "pin_services[\(index)].ca_file", error.description)])
+        file: file, [Complaint(at: section.caFile?.place, path: "pin_services[\(index)].ca_file", error.description)])
     }
     trust = Trust(
       keys: Set(section.trustedKeys.map(\.text)), minTTLSeconds: section.minTTLSeconds,

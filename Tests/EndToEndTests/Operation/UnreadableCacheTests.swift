@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 
 extension Operation {
@@ -57,6 +58,16 @@ extension Operation {
         return pinfold.decisions.last?["reason"] as? String == "pin_mismatch"
       }
       #expect(try list().succeeded)
+
+      // A folder whose files can be opened by name, and not listed: what a start would refuse, `explain` refuses.
+      try pinfold.end()
+      #expect(unsafe chmod(workspace.path("state/cache"), 0o311) == 0)
+      defer { unsafe chmod(workspace.path("state/cache"), 0o700) }
+      // Root is kept from listing by nothing but the want of its capabilities.
+      let plain = geteuid() == 0 ? ["setpriv", "--bounding-set=-all", "--"] : []
+      let explained = try Command(
+        plain + [Pinfold.binary, "explain", "-c", workspace.path("pinfold.json5"), Self.device])
+      #expect(explained.ending == .exited(1) && explained.output.contains("cannot be listed"), "\(explained)")
     }
 
     /// Guards: a SIGHUP that forgets all devices because the folder of the cache is away for a moment.

@@ -55,6 +55,7 @@ import Testing
       Issue.record("taken")
     } catch let errors as FileErrors {
       #expect(errors.text.contains("pin_services[0].\(named)"), "\(errors.text)")
+      #expect(errors.complaints.allSatisfy { $0.place != nil }, "\(errors.text)")
     }
   }
 }
