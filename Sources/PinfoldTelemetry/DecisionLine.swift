@@ -23,9 +23,9 @@ package struct DecisionLine: Sendable {
   package var upstream: SocketAddress?
   /// The kind of the probe, when one was made for this tunnel.
   package var probe: ProbeKind?
-  /// Whole life of the tunnel, from the accepted CONNECT to its end, in milliseconds.
+  /// Whole life of the client's connection, from when it was accepted to its end, in milliseconds.
   package var milliseconds: Double
-  /// From the ClientHello to the verdict, in milliseconds.
+  /// From the whole ClientHello to the verdict, in milliseconds; `nil` where no hello came.
   package var verdictMilliseconds: Double?
   /// Bytes relayed after the verdict, to the upstream and to the client.
   package var bytesUp: UInt64 = 0

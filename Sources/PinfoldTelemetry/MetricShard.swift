@@ -51,7 +51,7 @@ package final class MetricShard: Sendable {
   /// Counts one CONNECT by its one reason; exactly once for each, refused before the 200 or not.
   package func tunnel(_ reason: Reason) { tunnels.add(at: Self.index(of: reason, in: Self.reasons)) }
 
-  /// Counts one verdict behind a 200. `nanoseconds` from ClientHello to verdict; `nil` where none was reached.
+  /// Counts one verdict behind a 200. `nanoseconds` from the whole ClientHello to it; `nil` where none came.
   package func verification(host: HostLabel, method: VerificationMethod, reason: Reason, nanoseconds: UInt64?) {
     row(of: host, method).add(at: Self.index(of: reason, in: Self.reasons))
     guard let nanoseconds else { return }

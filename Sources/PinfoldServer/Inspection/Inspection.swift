@@ -38,6 +38,8 @@ struct Inspection {
   var surplus: [UInt8]
   /// Bytes of the upstream that were passed on already: a HelloRetryRequest.
   var releasedDown = 0
+  /// When the app's first hello was whole.
+  var greeted: Deadline?
   /// When the app's hello went to the upstream.
   var sentHello = Deadline.never
   /// Whether the upstream asked the app for a second hello.
@@ -103,6 +105,7 @@ struct Inspection {
   mutating func run() async throws(Refusal) -> Admission {
     moment = worker.ledger.moment
     let hello = try await readHello(ClientHelloReader())
+    greeted = worker.loop.now
     alertVersion = hello.alertRecordVersion
     // Certificate and pins are looked up by one name only.
     if let refusal = hello.refusal(for: decision.authority.host, mayMissName: decision.sniOptional) {

@@ -73,7 +73,6 @@ struct Tunnel {
       upstream.close()
       throw Refusal(client: error)
     }
-    account.opened = worker.loop.now
     if decision.action == .tunnel {
       return Inspection.Admission(verdict: decision.judgeUnseen(), upstream: upstream, up: early)
     }
@@ -85,14 +84,14 @@ struct Tunnel {
       worker: worker, rules: rules, user: user, decision: decision, client: client, address: address,
       upstream: upstream,
       deadline: deadline, surplus: early)
+    defer {
+      account.greeted = inspection.greeted
+      account.probe = inspection.probe
+      account.decision = inspection.decision
+    }
     do throws(Refusal) {
-      let admission = try await inspection.run()
-      account.probe = inspection.probe
-      account.decision = inspection.decision
-      return admission
+      return try await inspection.run()
     } catch {
-      account.probe = inspection.probe
-      account.decision = inspection.decision
       account.alertVersion = inspection.alertVersion
       inspection.upstream.close()
       throw error

@@ -17,8 +17,8 @@ struct TunnelAccount: Sendable {
   var decision: Decision?
   var upstream: SocketAddress?
   var probe: ProbeKind?
-  /// When the client could begin its handshake, and when the verdict on it was there.
-  var opened: Deadline?
+  /// When the client's first hello was whole, and when the verdict was there.
+  var greeted: Deadline?
   var judged: Deadline?
   var verdict = Verdict(.internalError)
   var up: UInt64 = 0
@@ -45,10 +45,11 @@ struct TunnelAccount: Sendable {
     return .pinned(decision.authority.host.text)
   }
 
-  /// From the 200 to the verdict, in nanoseconds; `nil` before there is one.
+  /// From the whole ClientHello to the verdict, in nanoseconds; `nil` where either is missing. How long a client takes to
+  /// begin says nothing about the proxy.
   var verdictNanoseconds: UInt64? {
-    guard let opened, let judged else { return nil }
-    return judged.nanoseconds &- opened.nanoseconds
+    guard let greeted, let judged else { return nil }
+    return judged.nanoseconds &- greeted.nanoseconds
   }
 
   /// The line for the log, written at `now`.

@@ -80,6 +80,35 @@ extension Operation {
         ])
     }
 
+    /// Guards: an app that takes its time must not look like a slow proxy.
+    @Test("A verdict's time begins when the ClientHello is whole") func verdictTime() throws {
+      let certificates = try Certificates.shared()
+      let server = try Servers.nginx(certificates.ecdsa, protocols: "TLSv1.2")
+      let pinfold = try Pinfold(.pinned(certificates.other.pin, port: server.port))
+      let client = try RawClient(to: pinfold.port)
+      _ = try client.connect("api.pinfold.test:443")
+      let hello = ClientHello().bytes
+      client.send(Array(hello[..<9]))
+      Thread.sleep(forTimeInterval: 2)
+      client.send(Array(hello[9...]))
+      _ = client.drain()
+      #expect(try pinfold.reasons() == ["pin_mismatch"])
+      let line = try #require(pinfold.decisions.first)
+      let (whole, verdict) = try (#require(line["ms"] as? Double), #require(line["verdict_ms"] as? Double))
+      #expect(verdict > 0 && whole - verdict >= 2000, "\(line)")
+      let metrics = try pinfold.metrics()
+      #expect(metrics.sum("pinfold_verification_seconds_count", #"method="in_band""#) == 1)
+      #expect(abs(metrics.sum("pinfold_verification_seconds_sum", #"method="in_band""#) * 1000 - verdict) < 0.001)
+      // Whoever sends no hello has no such time.
+      let silent = try RawClient(to: pinfold.port)
+      _ = try silent.connect("api.pinfold.test:443")
+      silent.socket.endSending()
+      _ = silent.drain()
+      #expect(try pinfold.reasons(2).last == "not_tls")
+      #expect(pinfold.decisions.last?["verdict_ms"] == nil)
+      #expect(try pinfold.metrics().sum("pinfold_verification_seconds_count") == 1)
+    }
+
     @Test("`status` asks the admin port, exit 0 when ready and 1 when not") func statusCommand() throws {
       let pinfold = try Pinfold(.pinned(Certificates.shared().ecdsa.pin, port: 1))
       let status = try Pinfold.command("status", "--admin", "127.0.0.1:\(pinfold.admin)")
