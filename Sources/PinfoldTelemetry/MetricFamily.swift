@@ -43,13 +43,13 @@ package enum MetricFamily: String, CaseIterable, Sendable {
   var help: String {
     switch self {
     case .verifications: "Handshakes judged, by host, method and the one reason of the verdict."
-    case .verificationSeconds: "Time from the ClientHello to the verdict."
+    case .verificationSeconds: "Time from the whole ClientHello to the verdict."
     case .tunnels: "CONNECT requests by their one reason, those refused before the 200 included."
-    case .tunnelsActive: "Tunnels accepted and not yet ended."
+    case .tunnelsActive: "Connections of clients that are open now, let in or not."
     case .relayedBytes: "Bytes relayed after the verdict, up to the upstream or down to the client."
     case .enforcement: "Which enforcement state a host is in: 1 for that state, 0 for the others."
     case .breakerTrips: "Failure thresholds crossed, by what was done about it."
-    case .failureRatio: "Share of failed verifications in the breaker's window, 0 to 1."
+    case .failureRatio: "Share of rotation-shaped failures among all judged keys in the breaker's window, 0 to 1."
     case .pinFetches: "Fetches of pin records from pin services."
     case .pinsExpiry: "When the pins of a host expire, in Unix time."
     case .policyVersion: "Version of the policy in force, 0 when there is none."

@@ -2,7 +2,7 @@
 package enum HostLabel: Hashable, Sendable {
   /// A host that a rule names exactly, or that was seen under a pattern rule: its own label while there is room.
   case pinned(String)
-  /// A host no rule speaks of: always `other`.
+  /// A host without rule and pins: always `other`.
   case unpinned
 
   /// The label of everything that has none of its own.
@@ -54,6 +54,6 @@ package enum PinFetchResult: String, CaseIterable, Sendable {
   case malformed
   /// The signature is not one of the trusted keys'.
   case untrusted
-  /// The record is expired already, or not valid yet.
+  /// The record is expired already, not valid yet, or older than one accepted before.
   case expired
 }

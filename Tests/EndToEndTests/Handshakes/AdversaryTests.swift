@@ -9,7 +9,7 @@ extension Handshakes {
   /// his server's log would mean that the refusal came too late.
   @Suite struct AdversaryTests {
     static let tunnels = 200
-    /// 200 fair draws, five standard deviations to each side: a right implementation leaves them once in 1.7 million
+    /// 200 fair draws, five standard deviations to each side: a right implementation leaves them once in 2.6 million
     /// runs, and one that gives the attacker three in four is outside in all but one of a hundred.
     static let half = 65...135
 
