@@ -52,6 +52,17 @@ import Testing
     #expect(parsed.caFile == defaults.caFile)
   }
 
+  /// Guards: a word elsewhere on the page is no row, and `id` in another word no key.
+  @Test func `the page of the configuration has a row for each key that the parser knows, and no other`() throws {
+    let page = String(decoding: try Fixture.project("docs/configuration.md"), as: UTF8.self)
+    let rows = page.matches(of: /(?m)^\| `([^`]+)` \|/).map { String($0.1).replacing("[]", with: "[0]") }
+    // Sections, and the list of services, are what other keys lie in.
+    let known = Configuration.knownKeys
+    let keys = known.filter { key in !known.contains { $0.hasPrefix(key + ".") || $0.hasPrefix(key + "[") } }
+    #expect(keys.count > 40)
+    #expect(rows.sorted() == keys.sorted())
+  }
+
   private func keys(of node: JSONNode, under path: String) -> Set<String> {
     guard case .object(let members) = node.value else { return [] }
     return members.reduce(into: []) { result, member in

@@ -38,8 +38,4 @@ enum Project {
   static func names(in folder: String) throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: root.appending(path: folder).path).sorted()
   }
-
-  static func exists(_ path: String) -> Bool {
-    FileManager.default.fileExists(atPath: root.appending(path: path).path)
-  }
 }
