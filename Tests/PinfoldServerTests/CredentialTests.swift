@@ -200,11 +200,6 @@ enum CheapCredentials {
     let gatekeeper = Gatekeeper()
     try Self.onLoop { loop in
       #expect(await Self.outcome(gatekeeper, "alice", "right", Self.client, list, loop) == .success("alice"))
-      let start = ContinuousClock.now
-      for _ in 0..<100 {
-        #expect(await Self.outcome(gatekeeper, "alice", "right", Self.client, list, loop) == .success("alice"))
-      }
-      #expect(ContinuousClock.now - start < .milliseconds(200))
       #expect(await Self.outcome(gatekeeper, "alice", "wrong", Self.client, list, loop) == .failure(.credentialsNeeded))
       #expect(await Self.outcome(gatekeeper, "bob", "right", Self.client, list, loop) == .failure(.credentialsNeeded))
       do throws(TunnelFailure) {
@@ -213,8 +208,13 @@ enum CheapCredentials {
       } catch {
         #expect(error == .credentialsNeeded)
       }
+      // Without its thread nothing is hashed any more, and a password that has to be is waited for in vain.
+      gatekeeper.finish()
+      for _ in 0..<100 {
+        let outcome = await Self.outcome(gatekeeper, "alice", "right", Self.client, list, loop)
+        try #require(outcome == .success("alice"))
+      }
     }
-    gatekeeper.finish()
   }
 
   /// Would catch a user who was taken out and goes on being known.

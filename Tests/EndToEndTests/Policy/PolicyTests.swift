@@ -47,15 +47,18 @@ extension Operation {
     @Test("A rule's pins end while the proxy runs, to the second") func expiry() throws {
       let certificates = try Certificates.shared()
       let server = try Servers.nginx(certificates.ecdsa, protocols: "TLSv1.2")
-      let end = Date.now.addingTimeInterval(6)
+      let clock = try ShiftedClock()
+      let end = Date.now.addingTimeInterval(3600)
       let text = ISO8601DateFormatter().string(from: end)
       let pinfold = try Pinfold(
-        .pinned(certificates.ecdsa.pin, port: server.port, rule: "expires_at: \"\(text)\""))
+        Settings.pinned(certificates.ecdsa.pin, port: server.port, rule: "expires_at: \"\(text)\"").with {
+          $0.environment = clock.environment
+        })
       #expect(try Client.curl.fetch(proxy: pinfold.port).succeeded)
       #expect(
         try pinfold.metrics().sum("pinfold_pins_expiry_timestamp_seconds", #"host="api.pinfold.test""#)
           == end.timeIntervalSince1970.rounded(.down))
-      Thread.sleep(until: end.addingTimeInterval(1))
+      try clock.shift(by: 3600)
       let reply = try RawClient(to: pinfold.port).connect("api.pinfold.test:443")
       #expect(reply.statusLine.contains(" 403"), "\(reply)")
       #expect(try pinfold.reasons(2) == ["pin_match", "pins_expired"])

@@ -63,9 +63,10 @@ import Testing
       var pins = try #require(Self.pins)
       pins.validUntil = Timestamp(seconds: 200)
       upstream.answer.withLock { [pins] in $0 = .success(pins) }
-      let source = DialledPins(loop: loop, lifetime: .milliseconds(80), now: { clock.withLock(\.self) }) {
-        await upstream.find($0)
+      func remembering(_ lifetime: Duration) -> DialledPins {
+        DialledPins(loop: loop, lifetime: lifetime, now: { clock.withLock(\.self) }) { await upstream.find($0) }
       }
+      let source = remembering(.seconds(60))
       _ = await source.pins(of: Self.host)
       _ = await source.pins(of: Self.host)
       #expect(upstream.count.withLock(\.self) == 1)
@@ -73,9 +74,13 @@ import Testing
       _ = await source.pins(of: Self.host)
       #expect(upstream.count.withLock(\.self) == 2)
       clock.withLock { $0.seconds = 100 }
-      await loop.sleep(for: .milliseconds(120))
       _ = await source.pins(of: Self.host)
-      #expect(upstream.count.withLock(\.self) == 3)
+      #expect(upstream.count.withLock(\.self) == 2)
+      let forgetful = remembering(.milliseconds(10))
+      _ = await forgetful.pins(of: Self.host)
+      await loop.sleep(for: .milliseconds(40))
+      _ = await forgetful.pins(of: Self.host)
+      #expect(upstream.count.withLock(\.self) == 4)
     }
   }
 
