@@ -177,33 +177,72 @@ final class CacheFixture {
     let fixture = try CacheFixture()
     let cache = try fixture.cache(countLimit: 16)
     for number in 0..<16 {
-      let file = try fixture.file(cache, .pins, "host-\(number)", [1])
+      let file = try fixture.file(cache, .bundle, "host-\(number)", [1])
       let age = Date(timeIntervalSinceNow: Double(number) - 1000)
       try FileManager.default.setAttributes([.modificationDate: age], ofItemAtPath: "\(fixture.directory)/\(file)")
     }
     // One that is there already needs no room.
-    try cache.write(.pins, "host-3", [2])
+    try cache.write(.bundle, "host-3", [2])
     #expect(try fixture.files.count == 16)
-    try cache.write(.pins, "host-16", [1])
-    let left = Set(cache.all(.pins).records.map(\.name))
+    try cache.write(.bundle, "host-16", [1])
+    let left = Set(cache.all(.bundle).records.map(\.name))
     #expect(left == Set((2...16).map { "host-\($0)" }))
-    for number in 17..<60 { try cache.write(.pins, "host-\(number)", [1]) }
+    for number in 17..<60 { try cache.write(.bundle, "host-\(number)", [1]) }
     #expect(try fixture.files.count <= 16)
   }
 
-  @Test("Trusted devices never make room: a new one finds the kind full, after a restart too") func full() throws {
+  @Test(
+    "Where nothing makes room a new one finds the kind full, after a restart too", arguments: [CacheKind.pins, .trust])
+  func full(_ kind: CacheKind) throws {
     let fixture = try CacheFixture()
     let cache = try fixture.cache(countLimit: 4)
-    for number in 0..<4 { try cache.write(.trust, "host-\(number)", [1]) }
-    #expect(throws: CacheError.full(.trust)) { try cache.write(.trust, "host-4", [1]) }
-    #expect(throws: CacheError.full(.trust)) { try fixture.cache(countLimit: 4).write(.trust, "host-4", [1]) }
-    try cache.write(.trust, "host-0", [2])
+    for number in 0..<4 { try cache.write(kind, "host-\(number)", [1]) }
+    #expect(throws: CacheError.full(kind)) { try cache.write(kind, "host-4", [1]) }
+    #expect(throws: CacheError.full(kind)) { try fixture.cache(countLimit: 4).write(kind, "host-4", [1]) }
+    try cache.write(kind, "host-0", [2])
     // Another kind is not concerned.
-    try cache.write(.pins, "host-4", [1])
+    try cache.write(.bundle, "host-4", [1])
     // What another process removed counts no more.
-    try fixture.cache().remove(.trust, "host-1")
-    try cache.write(.trust, "host-4", [1])
-    #expect(cache.all(.trust).records.count == 4)
+    try fixture.cache().remove(kind, "host-1")
+    try cache.write(kind, "host-4", [1])
+    #expect(cache.all(kind).records.count == 4)
+  }
+
+  /// Would catch the record of a key that is gone, which nobody reads again, in the only place that a rotation has.
+  @Test("What another key sealed makes room where nothing else may", arguments: [CacheKind.rotation, .breaker])
+  func orphans(_ kind: CacheKind) throws {
+    let fixture = try CacheFixture()
+    let before = try SealedCache(directory: fixture.directory, key: SealingKey(), countLimit: 1)
+    try before.write(kind, host, [1])
+    let cache = try fixture.cache(countLimit: 1)
+    try cache.write(kind, host, [2])
+    #expect(try cache.read(kind, host) == [2])
+    #expect(throws: CacheError.full(kind)) { try cache.write(kind, "another", [3]) }
+    #expect(try fixture.files.count == 1)
+    // Of a device it is all that is known.
+    try before.write(.trust, host, [1])
+    #expect(throws: CacheError.full(.trust)) { try cache.write(.trust, host, [2]) }
+  }
+
+  @Test("Records that nobody misses make room when asked to, the oldest first and the damaged all") func spare() throws
+  {
+    let fixture = try CacheFixture()
+    let cache = try fixture.cache(countLimit: 16)
+    for number in 0..<14 { try cache.write(.pins, "host-\(number)", [UInt8(number)]) }
+    let damaged = try fixture.file(cache, .pins, "host-14", [14])
+    try fixture.put(damaged, [1])
+    let unread = try fixture.file(cache, .pins, "host-15", [15])
+    try FileManager.default.removeItem(atPath: "\(fixture.directory)/\(unread)")
+    try FileManager.default.createDirectory(
+      atPath: "\(fixture.directory)/\(unread)", withIntermediateDirectories: false)
+    #expect(throws: CacheError.full(.pins)) { try cache.write(.pins, "host-16", [1]) }
+    let count = try cache.makeRoom(.pins) { $0.contents[0] % 2 == 0 ? -Int64($0.contents[0]) : nil }
+    #expect(count == 3)
+    #expect(
+      Set(cache.all(.pins).records.map(\.name))
+        == Set((0..<14).map { "host-\($0)" }).subtracting(["host-12", "host-10"]))
+    #expect(try fixture.files.contains(unread))
+    try cache.write(.pins, "host-16", [1])
   }
 
   @Test("Leftovers of writers that did not come to an end are removed, and nothing else") func leftovers() throws {

@@ -8,15 +8,25 @@ import Synchronization
 final class PinRecordStore: Sendable {
   private let cache: SealedCache?
   private let locked: LockedCache?
+  /// The keys of all services as they are now.
+  private let signers: @Sendable () -> [PinSigner]
   private let loop: EventLoop
   private let log: Logger
   /// What waits to be written, the newest of each place only.
   private let waiting = Mutex<[PinPlace: CachedPins]>([:])
+  /// Until then the cache is taken to be as full as it was found.
+  private let fullUntil = Mutex(Deadline(nanoseconds: 0))
+  /// Between two looks for room, each of which reads all records.
+  private static let fullPause = Duration.seconds(60)
 
   /// Without a cache nothing is read or written; `locked`: what there is instead.
-  init(cache: SealedCache?, locked: LockedCache?, loop: EventLoop, log: Logger) {
+  init(
+    cache: SealedCache?, locked: LockedCache?, loop: EventLoop, log: Logger,
+    signers: @escaping @Sendable () -> [PinSigner]
+  ) {
     self.cache = cache
     self.locked = locked
+    self.signers = signers
     self.loop = loop
     self.log = log
   }
@@ -50,7 +60,25 @@ final class PinRecordStore: Sendable {
 
   private func write(_ place: PinPlace, _ cache: SealedCache) {
     guard let cached = waiting.withLock({ $0.removeValue(forKey: place) }) else { return }
-    do throws(CacheError) { try cache.write(.pins, place.name, cached.contents) } catch { complain(error) }
+    do throws(CacheError) {
+      guard fullUntil.withLock({ $0 <= .now }) || cache.holds(.pins, place.name) else { return }
+      do throws(CacheError) { try cache.write(.pins, place.name, cached.contents) } catch {
+        guard case .full = error else { throw error }
+        try makeRoom(in: cache, error)
+        try cache.write(.pins, place.name, cached.contents)
+      }
+    } catch {
+      complain(error)
+    }
+  }
+
+  /// Gives up what guards nothing. Where there is no such record, those that are there stay, and new ones are not kept: how
+  /// new a record was must not be forgotten for others that a client thinks of. Throws `error` then.
+  private func makeRoom(in cache: SealedCache, _ error: CacheError) throws(CacheError) {
+    let signers = Set(signers())
+    guard try cache.makeRoom(.pins, age: { CachedPins.spareAge($0, trusting: signers) }) == 0 else { return }
+    fullUntil.withLock { $0 = Deadline.now.advanced(by: Self.fullPause) }
+    throw error
   }
 
   /// Writes what still waits, on the calling thread.

@@ -66,7 +66,9 @@ final class PinSupply: @unchecked Sendable {
     self.metrics = metrics
     self.audit = audit
     self.log = log
-    records = PinRecordStore(cache: cache, locked: locked, loop: diskLoop, log: log)
+    records = PinRecordStore(cache: cache, locked: locked, loop: diskLoop, log: log) {
+      rules.current.pinServices.signers
+    }
     client = HTTPClient(loop: loop, resolver: try Resolver(loop: loop))
     timer = LoopTimer(loop: loop, after: Self.step, every: Self.step) { [unowned self] in self.refreshDue() }
   }

@@ -37,11 +37,20 @@ package enum CacheKind: String, CaseIterable, Sendable {
   }
 
   /// Whether the oldest records make room for a new one. Where not, a new one finds the kind full: what can be fetched
-  /// again may go, what cannot may not.
+  /// again may go, what cannot may not. A record of a pin service can, but how new it was is kept with it.
   package var makesRoom: Bool {
     switch self {
-    case .pins, .bundle: true
-    case .rotation, .trust, .breaker: false
+    case .bundle: true
+    case .pins, .rotation, .trust, .breaker: false
+    }
+  }
+
+  /// Whether records that do not open under the key make room for a new one: those of another key are never read again. Of
+  /// a trusted device even such a record keeps the next key from being learnt.
+  var dropsDamaged: Bool {
+    switch self {
+    case .rotation, .breaker: true
+    case .pins, .bundle, .trust: false
     }
   }
 }

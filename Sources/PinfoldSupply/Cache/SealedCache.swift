@@ -86,6 +86,11 @@ package final class SealedCache: Sendable {
     return record.contents
   }
 
+  /// Whether there is a record of this name, readable or not.
+  package func holds(_ kind: CacheKind, _ name: String) -> Bool { holds(file: fileName(kind, name)) }
+
+  private func holds(file: String) -> Bool { (try? PrivateFile.requireRegular(path(file))) != nil }
+
   /// Keeps a record in the place of the one of this name. When it returns the record survives a crash; when it throws
   /// the one before is still there. Throws `tooLarge`, `full`, `unlisted`, `unwritable` or `crypto`.
   package func write(_ kind: CacheKind, _ name: String, _ contents: [UInt8]) throws(CacheError) {
@@ -100,8 +105,7 @@ package final class SealedCache: Sendable {
       // Another process may be writing the same record: each has a temporary file of its own.
       tag = Hex.encode(try Random.bytes(8))
     } catch { throw .crypto(error) }
-    let isNew = (try? PrivateFile.requireRegular(path(file))) == nil
-    if isNew { try claimRoom(kind) }
+    if !holds(file: file) { try claimRoom(kind) }
     do throws(FileError) {
       if !hadFiles.load(ordering: .relaxed) { try PrivateFile.makeDirectory(directory) }
       try PrivateFile.replace(path(file), bytes: bytes, temporary: "\(path(file)).\(tag)\(Self.leftoverSuffix)")
@@ -115,8 +119,7 @@ package final class SealedCache: Sendable {
 
   /// Removes a record; one that is not there is removed already. Throws `unwritable`.
   package func remove(_ kind: CacheKind, _ name: String) throws(CacheError) {
-    do throws(FileError) { try PrivateFile.remove(path(fileName(kind, name))) } catch { throw .unwritable(error) }
-    counts.withLock { $0[kind] = nil }
+    try remove(kind, file: fileName(kind, name))
   }
 
   // MARK: All records
@@ -172,7 +175,7 @@ package final class SealedCache: Sendable {
 
   // MARK: Files
 
-  private func countLimit(_ kind: CacheKind) -> Int { fixedLimit ?? kind.countLimit }
+  func countLimit(_ kind: CacheKind) -> Int { fixedLimit ?? kind.countLimit }
 
   private func path(_ file: String) -> String { directory + "/" + file }
 
@@ -180,7 +183,12 @@ package final class SealedCache: Sendable {
     "\(kind.rawValue)-\(hash.digest(Array("\(kind.rawValue)/\(name)".utf8)).hex)"
   }
 
-  private func read(_ kind: CacheKind, file: String) throws(CacheError) -> SealedRecord? {
+  func remove(_ kind: CacheKind, file: String) throws(CacheError) {
+    do throws(FileError) { try PrivateFile.remove(path(file)) } catch { throw .unwritable(error) }
+    counts.withLock { $0[kind] = nil }
+  }
+
+  func read(_ kind: CacheKind, file: String) throws(CacheError) -> SealedRecord? {
     let bytes: [UInt8]
     do throws(FileError) {
       bytes = try PrivateFile.read(path(file), limit: SealedRecord.fileLimit(kind.sizeLimit + Self.nameLimit)).bytes
@@ -212,7 +220,7 @@ package final class SealedCache: Sendable {
     return entries.filter { $0.hasPrefix(prefix) && $0.utf8.count == prefix.utf8.count + hashDigits }
   }
 
-  private func files(_ kind: CacheKind) throws(CacheError) -> [String] {
+  func files(_ kind: CacheKind) throws(CacheError) -> [String] {
     let entries = try Self.entries(of: directory, isGoneEmpty: !hadFiles.load(ordering: .relaxed))
     hadFiles.store(!entries.isEmpty, ordering: .relaxed)
     return Self.records(kind, among: entries)
@@ -231,11 +239,10 @@ package final class SealedCache: Sendable {
     counts.withLock { $0[kind] = nil }
     let files = try self.files(kind)
     guard files.count >= limit else { return }
+    if kind.dropsDamaged, try makeRoom(kind, age: { _ in nil }) > 0, try self.files(kind).count < limit { return }
     guard kind.makesRoom else { throw .full(kind) }
     let aged = files.map { (file: $0, written: modified($0)) }.sorted { $0.written < $1.written }
-    for entry in aged.prefix(files.count - limit + max(1, limit / 8)) {
-      do throws(FileError) { try PrivateFile.remove(path(entry.file)) } catch { throw .unwritable(error) }
-    }
+    for entry in aged.prefix(files.count - limit + max(1, limit / 8)) { try remove(kind, file: entry.file) }
   }
 
   private func modified(_ file: String) -> Date {

@@ -45,6 +45,14 @@ package struct CachedPins: Hashable, Sendable {
     bytes = Array(contents[Self.headCount...])
   }
 
+  /// When a record of the cache came, in seconds, if it guards nothing and may make room: it has no date, or its signer is
+  /// none of these. `nil` for one that has to stay.
+  package static func spareAge(_ record: SealedCache.Record, trusting signers: Set<PinSigner>) -> Int64? {
+    guard let cached = CachedPins(record.contents) else { return .min }
+    let isTrusted = signers.contains { record.name.hasPrefix("\($0.text) ") }
+    return isTrusted && cached.newest != nil ? nil : cached.received.seconds
+  }
+
   /// The contents of a cache record.
   package var contents: [UInt8] {
     var result = [Self.form]

@@ -26,6 +26,9 @@ package struct PinServices: Sendable {
     serviceOfDomain = configuration.serviceOfDomain
   }
 
+  /// Whose signatures count for any of them.
+  package var signers: [PinSigner] { all.flatMap(\.keys.signers) }
+
   /// The service of a domain, as a decision names it.
   package func service(of domain: RuleReference) -> PinService? {
     guard serviceOfDomain.indices.contains(domain.number) else { return nil }
