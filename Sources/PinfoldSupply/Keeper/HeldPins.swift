@@ -7,7 +7,7 @@ package final class HeldPins: Sendable {
   package let record: PinRecord
   /// Its pins, ready to be matched.
   package let pins: PinSet
-  /// When the bytes arrived.
+  /// When the bytes arrived, never after the time it was last verified.
   package let received: Timestamp
   let bytes: [UInt8]
   /// What it was verified under.

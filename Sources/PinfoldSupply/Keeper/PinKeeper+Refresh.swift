@@ -22,6 +22,7 @@ extension PinKeeper {
   package mutating func due(
     at moment: PinMoment, atMost count: Int, serviceOf: (HostName) -> PinService?
   ) -> [(host: HostName, service: PinService)] {
+    settle(at: moment.wall, serviceOf: serviceOf)
     var due: [(host: HostName, service: PinService)] = []
     for (place, entry) in entries where entry.isUsed && entry.refreshAt <= moment.wall {
       guard due.count < count, flights.admits(nil) else { break }
@@ -33,6 +34,19 @@ extension PinKeeper {
       due.append((entry.lastHost, service))
     }
     return due
+  }
+
+  /// After the clock was ahead: has the records that came meanwhile count from now, those that nobody looks up as well. One
+  /// that does not hold at this time is given up, and how new it was stays known.
+  private mutating func settle(at now: Timestamp, serviceOf: (HostName) -> PinService?) {
+    for (place, entry) in entries {
+      guard let held = entry.held, now < held.received, let service = serviceOf(entry.lastHost),
+        service.keys.signers.contains(place.signer),
+        believed(held, place, entry.lastHost, service, at: now) == nil
+      else { continue }
+      byteCount -= held.bytes.count
+      entries[place]?.held = nil
+    }
   }
 
   /// A host's turn is over, whatever came of it.

@@ -155,16 +155,23 @@ package struct PinKeeper: Sendable {
   }
 
   /// What is held, if this service stands for it: a record that came under another trust (another configuration) has to
-  /// verify under this one first.
-  private mutating func believed(
+  /// verify under this one first. So has one that came at a time still to come, when the clock was ahead: it counts as come
+  /// now, since its lifetime would not end before that time.
+  mutating func believed(
     _ held: HeldPins, _ place: PinPlace, _ host: HostName, _ service: PinService, at now: Timestamp
   ) -> HeldPins? {
-    guard held.trust != service.trust else { return held }
-    guard let record = try? service.record(held.bytes, for: host, at: now, received: held.received),
+    guard held.trust != service.trust || now < held.received else { return held }
+    let received = min(held.received, now)
+    guard let record = try? service.record(held.bytes, for: host, at: now, received: received),
       PinPlace(record) == place
     else { return nil }
-    let again = HeldPins(record, bytes: held.bytes, received: held.received, trust: service.trust)
+    let again = HeldPins(record, bytes: held.bytes, received: received, trust: service.trust)
     entries[place]?.held = again
+    if received < held.received {
+      // As good as drawn, since hashes are seeded anew in each process: many records may be concerned at once.
+      let jitter = Double(UInt(bitPattern: place.hashValue) % 1024) / 1024
+      entries[place]?.refreshAt = Self.refreshTime(again, jitter: jitter)
+    }
     return again
   }
 

@@ -50,6 +50,36 @@ import Testing
       keeper.due(fixture.service, at: fixture.moment(1000)).isEmpty, "what is over is fetched when it is asked for")
   }
 
+  /// Would catch pins that came while the clock was ahead and are used, and never refreshed, until that time has come.
+  @Test("What came while the clock was ahead counts from when it was put right", arguments: [true, false])
+  func clockAhead(isUsedSince: Bool) throws {
+    var fixture = try KeeperFixture(maxTTL: 100)
+    fixture.maker.ttl = "90000"
+    fixture.maker.expires = 90_000
+    let (host, name) = (try KeeperFixture.host(), "api.example.com")
+    var keeper = PinKeeper()
+    try keeper.take(fixture.held(received: 80_000), name, fixture.service, fixture.moment(80_000))
+    #expect(try keeper.pin(name, fixture.service, fixture.moment(80_000)) != nil)
+    if isUsedSince { #expect(try keeper.pin(name, fixture.service, fixture.moment(10)) != nil) }
+    #expect(keeper.due(fixture.service, at: fixture.moment(10)).isEmpty)
+    #expect(keeper.due(fixture.service, at: fixture.moment(100)) == [host])
+    #expect(try keeper.pin(name, fixture.service, fixture.moment(109)) != nil)
+    #expect(try keeper.pin(name, fixture.service, fixture.moment(110)) == nil)
+  }
+
+  @Test("What does not hold at the clock that was put right is given up, and how new it was is not") func clockBack()
+    throws
+  {
+    let (fixture, name) = (try KeeperFixture(), "api.example.com")
+    var keeper = PinKeeper()
+    try keeper.take(fixture.held(at: 5000), name, fixture.service, fixture.moment(5000))
+    _ = try keeper.pin(name, fixture.service, fixture.moment(5000))
+    #expect(keeper.due(fixture.service, at: fixture.moment(0)).isEmpty && keeper.count == 0)
+    #expect(try keeper.pin(name, fixture.service, fixture.moment(0)) == nil)
+    let older = try fixture.held()
+    #expect(keeper.objection(to: older.record, for: try KeeperFixture.host(), fixture.service) != nil)
+  }
+
   @Test("A success begins a new lifetime") func success() throws {
     let fixture = try KeeperFixture(ttl: 1000)
     var keeper = PinKeeper()
