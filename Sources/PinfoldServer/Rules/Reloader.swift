@@ -140,6 +140,7 @@ final class Reloader: Sendable {
     if after.nextStateDirectory != new.stateDirectory { keys.append("state_dir") }
     if old.cacheKeyFile != new.cacheKeyFile { keys.append("cache_key_file") }
     if old.tls.keyLog != new.tls.keyLog { keys.append("tls.key_log") }
+    if old.log.format != new.log.format { keys.append("log.format") }
     return keys.isEmpty ? [] : [.init("needs_restart", .text(keys.joined(separator: ", ")))]
   }
 }

@@ -57,7 +57,20 @@ extension Operation {
       }
     }
 
-    /// Guards: a deployment must not tear what is under way.
+    /// Guards: a key that was changed and does not count.
+    @Test("A reload names every key that is read at start only") func needsRestart() throws {
+      let pinfold = try Pinfold(Settings.pinned(Certificates.shared().ecdsa.pin, port: 1))
+      let before = pinfold.workspace.read("pinfold.json5")
+      let other = try FreePort.next()
+      let after = before.replacing("127.0.0.1:\(pinfold.port)", with: "127.0.0.1:\(other)")
+        .replacing("127.0.0.1:\(pinfold.admin)", with: "127.0.0.1:\(other)")
+        .replacing("key_log: null", with: #"key_log: "keys""#).replacing(#"format: "json""#, with: #"format: "text""#)
+      try pinfold.workspace.write("pinfold.json5", after)
+      pinfold.child.signal(SIGHUP)
+      let line = try Wait.until("the reload") { pinfold.log.first { $0["message"] as? String == "reloaded" } }
+      #expect(line["needs_restart"] as? String == "listen, admin, tls.key_log, log.format", "\(line)")
+    }
+
     /// Guards: a silent start leaves its operator guessing.
     @Test("At the start it says where it serves and under which policy") func start() throws {
       let pinfold = try Pinfold(Settings.pinned(Certificates.shared().ecdsa.pin, port: 1))
@@ -67,6 +80,7 @@ extension Operation {
       #expect((line["policy"] as? Int ?? 0) > 0 && (line["tunnels"] as? Int ?? 0) > 0, "\(line)")
     }
 
+    /// Guards: a deployment must not tear what is under way.
     @Test("SIGTERM lets tunnels finish, takes no new ones and exits 0") func drain() throws {
       let certificates = try Certificates.shared()
       let server = try Servers.nginx(certificates.ecdsa, protocols: "TLSv1.2")
