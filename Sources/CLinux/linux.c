@@ -286,9 +286,9 @@ int pinfold_thread_join_until(uintptr_t thread, uint64_t nanoseconds) {
   return pthread_clockjoin_np((pthread_t)thread, NULL, CLOCK_MONOTONIC, &when) == 0;
 }
 
-const char *pinfold_error_name(int error) {
-  const char *name = strerrorname_np(error);
-  return name != NULL ? name : "unknown error";
+const char *pinfold_error_text(int error) {
+  const char *text = strerrordesc_np(error);
+  return text != NULL ? text : "unknown error";
 }
 
 intptr_t pinfold_open_fifo(const char *path, unsigned mode) {

@@ -38,6 +38,15 @@ package enum IOError: Error, Hashable, Sendable {
       }
   }
 
+  /// The same for what is to be made or listened on here: the operator has to mend it, and reads the system's own words.
+  init(making result: Int) {
+    self.init(result)
+    switch self {
+    case .addressInUse, .descriptorsExhausted: break
+    default: self = .system(Int32(clamping: -result))
+    }
+  }
+
   /// A few words for a log line.
   package var text: String {
     switch self {
@@ -50,7 +59,7 @@ package enum IOError: Error, Hashable, Sendable {
     case .unreachable: "unreachable"
     case .descriptorsExhausted: "out of descriptors"
     case .addressInUse: "address in use"
-    case .system(let code): unsafe String(cString: pinfold_error_name(code))
+    case .system(let code): unsafe String(cString: pinfold_error_text(code))
     }
   }
 }

@@ -19,15 +19,14 @@ package struct ListeningSocket: ~Copyable, Sendable {
   /// with `sharing: false`: it makes sure that nobody else listens there, since sharing with another process would
   /// silently give it half of the tunnels. A UNIX socket's path that
   /// is taken is freed first if it is a socket at which nobody answers, and never if it is anything else.
-  /// - Throws: `.addressInUse`, `.unreachable` (no such address here, or not permitted), `.descriptorsExhausted` and
-  ///   other system errors.
+  /// - Throws: `.addressInUse`, `.descriptorsExhausted`, and otherwise the system's error.
   package init(_ endpoint: Endpoint, backlog: Int32 = ListeningSocket.backlog, sharing: Bool = true) throws(IOError) {
     let opened: Int
     switch endpoint {
     case .tcp(let address): opened = pinfold_socket(address.raw.family)
     case .unix: opened = pinfold_socket(1)
     }
-    guard opened >= 0 else { throw IOError(opened) }
+    guard opened >= 0 else { throw IOError(making: opened) }
     let descriptor = Int32(opened)
     do {
       if !sharing, case .tcp(let address) = endpoint { try Self.requireUnused(address) }
@@ -71,21 +70,21 @@ package struct ListeningSocket: ~Copyable, Sendable {
   /// Binding without SO_REUSEPORT fails where anybody listens, with it or without.
   private static func requireUnused(_ address: SocketAddress) throws(IOError) {
     let probe = pinfold_socket(address.raw.family)
-    guard probe >= 0 else { throw IOError(probe) }
+    guard probe >= 0 else { throw IOError(making: probe) }
     defer { pinfold_close(Int32(probe)) }
     try check(pinfold_reuse(Int32(probe), 0))
     try check(pinfold_bind(Int32(probe), address.raw))
   }
 
   private static func check(_ result: Int) throws(IOError) {
-    if result < 0 { throw IOError(result) }
+    if result < 0 { throw IOError(making: result) }
   }
 
   /// Somebody may still be starting up behind a socket file; only one that refuses connections is stale.
   private static func removeStale(_ path: String) throws(IOError) {
     guard unsafe pinfold_is_socket(path) == 1 else { return }
     let probe = pinfold_socket(1)
-    guard probe >= 0 else { throw IOError(probe) }
+    guard probe >= 0 else { throw IOError(making: probe) }
     defer { pinfold_close(Int32(probe)) }
     if unsafe pinfold_connect_unix(Int32(probe), path) == -Int(ECONNREFUSED) {
       try check(unsafe pinfold_unlink(path))

@@ -23,7 +23,7 @@ package final class NamedPipe {
   ) throws(IOError) {
     loop.preconditionOnLoop()
     let opened = unsafe pinfold_open_fifo(path, mode)
-    guard opened >= 0 else { throw IOError(opened) }
+    guard opened >= 0 else { throw IOError(making: opened) }
     descriptor = Int32(opened)
     self.loop = loop
     self.receive = receive
@@ -63,7 +63,7 @@ package final class NamedPipe {
     var isForeign: Int32 = 0
     let looked = unsafe pinfold_look_at_fifo(path, &mode, &isForeign)
     if looked == -Int(ENOENT) { return nil }
-    guard looked >= 0 else { throw IOError(looked) }
+    guard looked >= 0 else { throw IOError(making: looked) }
     return Exposure(mode: mode, isForeign: isForeign != 0)
   }
 

@@ -215,8 +215,8 @@ import Testing
     }
   }
 
-  @Test func `errors have a name for the log`() {
-    #expect(IOError.system(71).text == "EPROTO")
+  @Test func `errors have words for the log`() {
+    #expect(IOError.system(71).text == "Protocol error")
     #expect(IOError.system(99_999).text == "unknown error")
     #expect(IOError.descriptorsExhausted.text == "out of descriptors")
   }

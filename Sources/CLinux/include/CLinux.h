@@ -143,5 +143,5 @@ void pinfold_thread_join(uintptr_t thread);
 int pinfold_thread_join_until(uintptr_t thread, uint64_t nanoseconds);
 
 /* strerror is not safe between threads; this one's answers live for ever. */
-const char *_Nonnull pinfold_error_name(int error);
+const char *_Nonnull pinfold_error_text(int error);
 #endif

@@ -7,7 +7,11 @@ package enum KeyLogPlace {
   package static func warnings(_ configuration: Configuration) -> [String] {
     guard let path = configuration.tls.keyLog else { return [] }
     do throws(IOError) {
-      guard let exposure = try NamedPipe.exposure(of: path), exposure.isReadableByOthers else { return [] }
+      guard let exposure = try NamedPipe.exposure(of: path) else {
+        if let code = WritableDirectory.problem(of: path) { throw .system(code) }
+        return []
+      }
+      guard exposure.isReadableByOthers else { return [] }
       let who = exposure.isForeign ? "another user's" : "readable by others (mode 0\(String(exposure.mode, radix: 8)))"
       return [
         "tls.key_log: \(path) is \(who): whoever reads it learns the apps' secrets; remove it and let run make it"

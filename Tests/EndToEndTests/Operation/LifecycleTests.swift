@@ -71,6 +71,58 @@ extension Operation {
       #expect(line["needs_restart"] as? String == "listen, admin, tls.key_log, log.format", "\(line)")
     }
 
+    struct Denied: CustomTestStringConvertible {
+      var testDescription: String { said }
+      var listen = "unix:proxy.sock"
+      var keyLog = "null"
+      let said: String
+    }
+
+    /// Guards: words that send the operator to the network.
+    @Test(
+      "What cannot be listened on or made is told in the system's words, with what would be right",
+      arguments: [
+        Denied(
+          listen: "203.0.113.77:3128",
+          said: "on 203.0.113.77:3128: Cannot assign requested address; it has to be an address of this machine"),
+        Denied(
+          listen: "unix:/nowhere/proxy.sock",
+          said: "on unix:/nowhere/proxy.sock: No such file or directory; its directory has to be there"),
+        Denied(
+          keyLog: "\"/nowhere/keys\"",
+          said: "key-log pipe /nowhere/keys: No such file or directory; its directory has to be there"),
+        Denied(
+          keyLog: "\"/dev/null\"",
+          said: "key-log pipe /dev/null: File exists; it has to be a named pipe, or not to exist yet"),
+      ])
+    func denied(_ row: Denied) throws {
+      let workspace = try Workspace("denied")
+      let path = try workspace.write(
+        "pinfold.json5",
+        """
+        { listen: ["\(row.listen)"], admin: "127.0.0.1:\(try FreePort.next())", state_dir: "state",
+          tls: { key_log: \(row.keyLog) } }
+        """)
+      let run = try Pinfold.command("run", "-c", path)
+      #expect(run.ending == .exited(1))
+      #expect(run.errors.contains(row.said), "\(run)")
+      let check = try Pinfold.command("check", "-c", path)
+      if row.keyLog != "null" { #expect(check.output.contains("warning: cannot open the \(row.said)\n"), "\(check)") }
+    }
+
+    /// Guards: an audit whose loss shows only when it is needed.
+    @Test("check warns of an audit that could not be written") func unwritableAudit() throws {
+      let workspace = try Workspace("audit")
+      let path = try workspace.write("pinfold.json5", #"{ state_dir: "state", audit: { file: "closed/audit.jsonl" } }"#)
+      let closed = workspace.path("closed")
+      #expect(unsafe mkdir(closed, 0o555) == 0)
+      let nobody = geteuid() == 0 ? ["setpriv", "--reuid=65534", "--clear-groups", "--"] : []
+      #expect(unsafe chmod(workspace.path("."), 0o755) == 0)
+      let check = try Command(nobody + [Pinfold.binary, "check", "-c", path])
+      let warning = "warning: audit.file: records would be lost: cannot write in \(closed): Permission denied\n"
+      #expect(check.output.contains(warning), "\(check)")
+    }
+
     /// Guards: a silent start leaves its operator guessing.
     @Test("At the start it says where it serves and under which policy") func start() throws {
       let pinfold = try Pinfold(Settings.pinned(Certificates.shared().ecdsa.pin, port: 1))
