@@ -188,4 +188,29 @@ import Testing
         "a.example.com and 1 more: one pin and no backup: a lost key locks the host out",
       ])
   }
+
+  @Test func `a pin twice is no backup, and what a method does not look at is said`() throws {
+    let document = try read(
+      """
+      { rollout_strategy: { method: "percentage", ids: ["a"], regions: ["eu"] }, hosts: {
+          "a.example.com": { pins: { primary: "\(Self.pin)", backup: "\(Self.pin)" } } } }
+      """)
+    #expect(
+      document.warnings == [
+        "a.example.com: one pin and no backup: a lost key locks the host out",
+        "rollout_strategy.ids counts only with method \"whitelist\"",
+        "rollout_strategy.regions counts only with method \"geography\"",
+      ])
+  }
+
+  @Test func `a rule whose time is over is warned of`() throws {
+    let end = try #require(Timestamp("2026-11-30T00:00:00Z"))
+    let document = try read(
+      """
+      { hosts: { "a.example.com": { pins: ["\(Self.pin)"], expires_at: "\(end.text)" },
+                 "b.example.com": { pins: ["\(Self.pin)"] } } }
+      """)
+    #expect(document.warnings(at: Timestamp(seconds: end.seconds - 1)) == [])
+    #expect(document.warnings(at: end) == ["a.example.com: expires_at has passed: the host is blocked"])
+  }
 }

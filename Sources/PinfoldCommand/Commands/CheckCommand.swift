@@ -28,7 +28,7 @@ enum CheckCommand: Subcommand {
     var warnings =
       file.configuration.warnings + (users?.warnings ?? []) + (loaded.bundle?.document.warnings ?? [])
       + (loaded.bundle?.document.warnings(under: file.configuration) ?? []) + loaded.warnings
-      + KeyLogPlace.warnings(file.configuration)
+      + (loaded.bundle?.document.warnings(at: loaded.now) ?? []) + KeyLogPlace.warnings(file.configuration)
       + AuditPlace.warnings(file.configuration) + CacheWarnings.list(file.configuration)
     if case .failure(let error) = loaded.install { warnings.append(error.description) }
     for warning in warnings { console.line("warning: \(warning)") }

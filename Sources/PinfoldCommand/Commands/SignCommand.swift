@@ -86,7 +86,7 @@ enum SignCommand: Subcommand {
   }
 
   private static func warn(of document: PolicyDocument, size: Int, _ console: Console) {
-    for warning in document.warnings { console.complain("warning: \(warning)") }
+    for warning in document.warnings + document.warnings(at: WallClock.now) { console.complain("warning: \(warning)") }
     if document.validity(at: WallClock.now) == .expired {
       console.complain("warning: this policy expired at \(document.expiresAt.text); every proxy will refuse it")
     }

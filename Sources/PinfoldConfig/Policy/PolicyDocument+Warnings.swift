@@ -1,3 +1,4 @@
+package import PinfoldModel
 package import PinfoldPolicy
 
 extension PolicyDocument {
@@ -23,10 +24,27 @@ extension PolicyDocument {
       ("sni: \"optional\" lets hellos without server name through", { $0.sni == .optional }),
     ]
     result += kinds.compactMap { text, applies in warning(text) { applies($0.settings) } }
-    if let single = warning("one pin and no backup: a lost key locks the host out", of: { $0.pins.count == 1 }) {
+    let single = warning("one pin and no backup: a lost key locks the host out") { Self.distinctPins(of: $0) == 1 }
+    if let single {
       result.append(single)
     }
+    if rollout.method != .whitelist, !rollout.ids.isEmpty {
+      result.append("rollout_strategy.ids counts only with method \"whitelist\"")
+    }
+    if rollout.method != .geography, !rollout.regions.isEmpty {
+      result.append("rollout_strategy.regions counts only with method \"geography\"")
+    }
     return result
+  }
+
+  private static func distinctPins(of rule: RuleReference) -> Int { Set(rule.pins.entries.map(\.pin)).count }
+
+  /// What the document's times have brought about at `now`, one sentence each: for `sign` and `check`.
+  package func warnings(at now: Timestamp) -> [String] {
+    let isOver = warning("expires_at has passed: the host is blocked") { rule in
+      rule.settings.expiresAt.map { now >= $0 } ?? false
+    }
+    return isOver.map { [$0] } ?? []
   }
 
   /// What the document asks for and a configuration does not give it, one sentence each: for `check`.
