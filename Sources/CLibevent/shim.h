@@ -33,10 +33,8 @@ static const short pinfold_ev_signal = EV_SIGNAL | EV_PERSIST;
 static const int pinfold_dns_options =
     DNS_OPTION_SEARCH | DNS_OPTION_NAMESERVERS | DNS_OPTION_MISC | DNS_OPTION_NAMESERVERS_NO_DEFAULT;
 static const int pinfold_dns_base_flags = EVDNS_BASE_NAMESERVERS_NO_DEFAULT;
-static const uint16_t pinfold_http_methods = EVHTTP_REQ_GET | EVHTTP_REQ_HEAD;
-static const uint16_t pinfold_http_methods_and_post = EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST;
 /* Every method that evhttp knows; the rest it answers with 501. */
-static const uint16_t pinfold_http_all_methods = EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST | EVHTTP_REQ_PUT
+static const uint16_t pinfold_http_methods = EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST | EVHTTP_REQ_PUT
     | EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE | EVHTTP_REQ_CONNECT | EVHTTP_REQ_PATCH;
 
 /* Callbacks deferred to the loop's next pass: none comes while the call that set it going has not returned. */

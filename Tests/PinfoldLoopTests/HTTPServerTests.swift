@@ -75,6 +75,14 @@ private func request(_ line: String, _ fields: [String] = []) -> String {
     #expect(!answer.contains("accept") && !answer.contains("done"))
   }
 
+  @Test("Other methods are refused in our own words", arguments: ["PUT", "DELETE", "OPTIONS", "PATCH", "POST"])
+  func otherMethod(name: String) async throws {
+    let answer = try await exchange(request("\(name) /text HTTP/1.1", ["Content-Length: 0"]))
+    #expect(answer.hasPrefix("HTTP/1.1 405 "))
+    #expect(answer.contains("Allow: GET, HEAD\r\n") && answer.contains("Content-Type: text/plain"))
+    #expect(answer.hasSuffix("\r\n\r\nthis path only reads; use GET\n"))
+  }
+
   @Test("A body that nobody asked for is bounded") func largePost() async throws {
     let size = HTTPServer.maximalBodySize * 16
     let body = String(repeating: "a", count: size)

@@ -47,7 +47,7 @@ struct ReplyRow: CustomTestStringConvertible, Sendable {
     ReplyRow(
       "a client that tries too often", .clientLimit(retryAfterSeconds: 7), "429 Too Many Requests",
       "error=connection_limit_reached; details=\"limit_reached\"", field: "Retry-After: 7",
-      "This client has too many tunnels or tries too often."),
+      "This client gave wrong credentials too often."),
     ReplyRow(
       "a full house", .tunnelLimit(retryAfterSeconds: 1), "503 Service Unavailable",
       "error=connection_limit_reached; details=\"limit_reached\"", field: "Retry-After: 1",

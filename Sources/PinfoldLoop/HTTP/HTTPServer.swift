@@ -1,8 +1,8 @@
 internal import CLibevent
 internal import CLinux
 
-/// A small HTTP/1.1 server on one loop (libevent's evhttp): for the admin port, which reads by GET and HEAD and takes POST
-/// for the paths that are named (405 for it everywhere else), and for sites that answer later, which see every method.
+/// A small HTTP/1.1 server on one loop (libevent's evhttp): for the admin port, which reads by GET and HEAD (405 for all
+/// else, but for the paths that are named), and for sites that answer later, which see every method.
 @safe
 package final class HTTPServer {
   /// Bytes of a request's line and fields; what browsers send is about 1 KiB.
@@ -42,7 +42,7 @@ package final class HTTPServer {
   /// Serves until the server is let go, on the loop's thread.
   ///
   /// - Parameters:
-  ///   - posts: the paths that take POST.
+  ///   - posts: the paths that take POST, and see every method.
   ///   - handler: called on the loop's thread; to answer at once.
   /// - Throws: `.descriptorsExhausted` when libevent or the system has no room.
   package convenience init(
@@ -61,9 +61,8 @@ package final class HTTPServer {
     _ socket: consuming ListeningSocket, loop: EventLoop, posts: Set<String>, limits: Limits = .few,
     responder: @escaping (HTTPRequest, HTTPResponder) -> Void
   ) throws(IOError) {
-    let methods = posts.isEmpty ? pinfold_http_methods : pinfold_http_methods_and_post
-    try self.init(socket, loop: loop, methods: methods, limits) { request, answer in
-      if request.isPost, !posts.contains(request.path) {
+    try self.init(socket, loop: loop, limits: limits) { request, answer in
+      if request.method != .get, request.method != .head, !posts.contains(request.path) {
         var refusal = HTTPResponse(status: 405, text: "this path only reads; use GET\n")
         refusal.fields.append(("Allow", "GET, HEAD"))
         answer.send(refusal)
@@ -77,16 +76,9 @@ package final class HTTPServer {
   ///
   /// - Parameter responder: called on the loop's thread; to answer through what it is given, sooner or later.
   /// - Throws: `.descriptorsExhausted` when libevent or the system has no room.
-  package convenience init(
+  package init(
     _ socket: consuming ListeningSocket, loop: EventLoop, limits: Limits = .many,
     responder: @escaping (HTTPRequest, HTTPResponder) -> Void
-  ) throws(IOError) {
-    try self.init(socket, loop: loop, methods: pinfold_http_all_methods, limits, responder)
-  }
-
-  private init(
-    _ socket: consuming ListeningSocket, loop: EventLoop, methods: UInt16, _ limits: Limits,
-    _ handler: @escaping (HTTPRequest, HTTPResponder) -> Void
   ) throws(IOError) {
     loop.preconditionOnLoop()
     // evhttp closes what it is given; the path of a UNIX socket is removed by ours.
@@ -104,12 +96,12 @@ package final class HTTPServer {
     self.socket = socket
     self.loop = loop
     unsafe server = made
-    self.handler = handler
+    handler = responder
     connections = HTTPConnections(loop: loop, limits: limits)
     unsafe listener = evhttp_bound_socket_get_listener(bound)
     unsafe evhttp_set_max_headers_size(made, Self.maximalHeadSize)
     unsafe evhttp_set_max_body_size(made, Self.maximalBodySize)
-    unsafe evhttp_set_allowed_methods(made, methods)
+    unsafe evhttp_set_allowed_methods(made, pinfold_http_methods)
     // No limit to a request, see `pauseLimit`: `connections` has that.
     unsafe evhttp_set_timeout(made, Self.pauseLimit)
     unsafe connections.watch(made, listener)

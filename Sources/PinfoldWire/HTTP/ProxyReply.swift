@@ -35,7 +35,7 @@ package struct ProxyReply: Equatable, Sendable {
       (status, error, body) = (407, "http_request_denied", "This proxy wants credentials.")
       fields = ["Proxy-Authenticate: Basic realm=\"pinfold\", charset=\"UTF-8\""]
     case .clientLimit(let seconds):
-      (status, error, body) = (429, "connection_limit_reached", "This client has too many tunnels or tries too often.")
+      (status, error, body) = (429, "connection_limit_reached", "This client gave wrong credentials too often.")
       fields = ["Retry-After: \(max(0, seconds))"]
     case .tunnelLimit(let seconds):
       (status, error, body) = (503, "connection_limit_reached", "The proxy has no room for another tunnel.")
