@@ -50,7 +50,7 @@ struct RelayDirection {
     if isDone { return .waiting }
     let start = byteCount
     while true {
-      guard flush(to: sink, loop) else { return .sinkFailed }
+      guard flush(to: sink) else { return .sinkFailed }
       if holdsBytes { return .waiting }
       if sourceEnded {
         guard passesEnd else { return .waiting }
@@ -102,7 +102,7 @@ struct RelayDirection {
   private var holdsBytes: Bool { !rest.isEmpty || (pipe?.fill ?? 0) > 0 }
 
   /// False if the sink failed.
-  private mutating func flush(to sink: StreamSocket, _ loop: EventLoop) -> Bool {
+  private mutating func flush(to sink: StreamSocket) -> Bool {
     while !rest.isEmpty, sink.mayWrite {
       let sent = unsafe rest.withUnsafeBytes { bytes in
         guard let start = bytes.baseAddress else { return 0 }

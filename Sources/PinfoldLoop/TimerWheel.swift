@@ -134,14 +134,14 @@ final class TimerWheel {
       let tick = entry.tick
       // An entry for this very tick goes where `empty` looks next.
       if tick <= current {
-        place(entry, inCurrentSlot: tick)
+        placeInCurrentSlot(entry)
       } else {
         link(entry, tick: tick)
       }
     }
   }
 
-  private func place(_ entry: TimerEntry, inCurrentSlot tick: UInt64) {
+  private func placeInCurrentSlot(_ entry: TimerEntry) {
     let slot = Int(truncatingIfNeeded: current & 63)
     let head = unsafe slots[slot]?.takeUnretainedValue()
     unsafe entry.next = head

@@ -10,9 +10,6 @@ package protocol TLSSessionSource: Sendable {
   ///   - session: lent for the call.
   ///   - code: the library's error code, 0 for none.
   func failure(of session: OpaquePointer, code: UInt) -> String
-
-  /// Whether the session's handshake is over.
-  func isEstablished(_ session: OpaquePointer) -> Bool
 }
 
 /// Why no session could be made: the library's words.

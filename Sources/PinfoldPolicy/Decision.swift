@@ -69,8 +69,6 @@ package struct Decision: Sendable {
 
   /// The rule's pattern; `nil` when no rule speaks for the host.
   package var rulePattern: String? { rule?.pattern }
-  /// Whether a rule names the host itself, not by a pattern.
-  package var isNamedExactly: Bool { rule?.reach == .exact }
   /// Whether a rule, a builtin pin or a service names the host, even if it is switched off for now. Private
   /// destinations are refused only for the others: switching pins off must not make a device unreachable.
   package var isPinned: Bool { source != .none || rule != nil }

@@ -30,7 +30,7 @@ import Testing
     #expect(decision.source == .service && decision.state == .blocked)
     #expect(decision.serviceDomain?.pattern == "*.example.com")
     #expect(decision.serviceDomain?.number == 2)
-    #expect(decision.isPinned && !decision.isNamedExactly)
+    #expect(decision.isPinned)
     let (_, steps) = snapshot.explain(try Samples.authority("www.example.com:443"), at: Samples.now)
     #expect(steps.contains("a pin service speaks for *.example.com"))
   }

@@ -89,8 +89,6 @@ import Testing
     #expect(hex(hello.recordVersion) == facts.recordVersion)
     #expect(hello.selectedPSK == capture.facts.pskSelected)
     if hello.version != TLSVersion.tls13 {
-      #expect(hello.usesExtendedMasterSecret == capture.facts.extendedMasterSecret)
-      #expect(hello.usesEncryptThenMAC == capture.facts.encryptThenMac)
       #expect(hello.promisesTicket == capture.facts.ticketPromised)
       #expect(hello.hasDowngradeSentinel == capture.facts.downgradeSentinel)
       #expect(hello.alpn.map { String(decoding: $0, as: UTF8.self) } == capture.facts.alpn)

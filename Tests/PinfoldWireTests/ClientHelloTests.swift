@@ -172,7 +172,7 @@ struct RefusalRow: CustomTestStringConvertible, Sendable {
     var reader = ClientHelloReader()
     guard case .hello(let hello) = reader.receive(Self.hello([Self.versions13]).span) else { throw Unexpected() }
     #expect(hello.offersTLS13)
-    #expect(!hello.offersTLS12OrOlder)
+    #expect(!hello.offers(version: TLSVersion.tls12))
     #expect(hello.highestVersion == TLSVersion.tls13)
     #expect(hello.alertRecordVersion == TLSVersion.tls12)
   }

@@ -64,7 +64,6 @@ struct Facts: Decodable, Sendable {
     var end: Int
     var random: String
     var sessionIdLength: Int
-    var sessionIdEchoesClient: Bool
     var extensions: [UInt16]
     var recordVersion: String
   }
@@ -114,8 +113,6 @@ struct Facts: Decodable, Sendable {
   var serverHello: ServerHello?
   var serverFlight: Offsets?
   var serverMessagesClear: [String]?
-  var extendedMasterSecret: Bool?
-  var encryptThenMac: Bool?
   var ticketPromised: Bool?
   var downgradeSentinel: Bool?
   var certificateRequested: Bool?

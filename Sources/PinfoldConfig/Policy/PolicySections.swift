@@ -6,7 +6,7 @@ extension Field {
     parsed("a time such as \"2026-11-21T00:00:00Z\" (RFC 3339)") { Timestamp($0) }
   }
 
-  /// A list of distinct texts that are not empty.
+  /// A list of texts that are not empty.
   func words(_ wanted: String) -> [String]? {
     guard let elements = elements(wanted) else { return nil }
     return elements.compactMap { $0.string() }

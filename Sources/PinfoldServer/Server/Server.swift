@@ -72,7 +72,7 @@ package final class Server: Sendable {
     }
     // Before the first connection: an app that finds no pipe makes a plain file of it.
     try workers.first?.readKeyLog(configuration)
-    listening = try Self.listen(configuration.listen, workers, services)
+    listening = try Self.listen(configuration.listen, workers)
     let site = AdminSite(
       services: services, history: history, workers: count, listen: listening.map(\.text), started: .now,
       token: Self.adminToken(configuration, log))
@@ -141,7 +141,7 @@ package final class Server: Sendable {
   /// Every worker listens on every TCP address, the kernel spreads connections over them (SO_REUSEPORT); a UNIX socket
   /// has one file and so one worker.
   private static func listen(
-    _ addresses: [ListenAddress], _ workers: [Worker], _ services: Services
+    _ addresses: [ListenAddress], _ workers: [Worker]
   ) throws(StartError) -> [Endpoint] {
     var endpoints: [Endpoint] = []
     for address in addresses {

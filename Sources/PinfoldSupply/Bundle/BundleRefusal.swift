@@ -54,7 +54,7 @@ package struct BundleRefusal: Error, Sendable, CustomStringConvertible {
     if case .versionReused(let version) = cause { version < newest.document.version } else { false }
   }
 
-  /// The word for metrics and tests.
+  /// The word for log and audit.
   package var word: String {
     switch cause {
     case .file(.tooLarge): "too_large"

@@ -87,7 +87,7 @@ package struct BundleSource: Sendable {
     var refusals: [(index: Int, BundleRefusal)] = []
     let candidates = collect(files, fetched, &result, &refusals)
     var verified = candidates.map { Self.verify($0, chain.current, beside: inForce) }
-    while let step = Self.rotation(candidates, verified, result.chain, at: now, from: highest) {
+    while let step = Self.rotation(verified, result.chain, at: now, from: highest) {
       guard result.chain.links.count < TrustChain.limit else {
         let file = candidates[step].file
         refusals.append(
@@ -165,8 +165,7 @@ package struct BundleSource: Sendable {
 
   /// The next step of the chain among the bundles: the oldest, so that none is left out.
   private static func rotation(
-    _ candidates: [Candidate], _ verified: [Result<PolicyBundle, BundleRefusal>], _ chain: TrustChain,
-    at now: Timestamp, from highest: UInt64
+    _ verified: [Result<PolicyBundle, BundleRefusal>], _ chain: TrustChain, at now: Timestamp, from highest: UInt64
   ) -> Int? {
     var step: (index: Int, version: UInt64)?
     for (index, verdict) in verified.enumerated() {

@@ -51,11 +51,6 @@ extension Certificate {
     return Timestamp(seconds: Int64(days) * 86_400 + Int64(seconds))
   }
 
-  /// Whether issuer and subject are the same name: how a leaf is told from a root in a file of several.
-  package var isSelfIssued: Bool {
-    unsafe X509_NAME_cmp(X509_get_subject_name(raw), X509_get_issuer_name(raw)) == 0
-  }
-
   /// Whether this certificate may sign others (X509_check_ca(3)).
   package var isAuthority: Bool { unsafe X509_check_ca(raw) > 0 }
 

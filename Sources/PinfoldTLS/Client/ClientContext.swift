@@ -61,7 +61,4 @@ package import PinfoldModel
     guard code != 0 else { return "connection closed in the handshake" }
     return unsafe ERR_reason_error_string(code).map { unsafe String(cString: $0) } ?? "error \(code & 0x7fff_ffff)"
   }
-
-  /// SSL_is_init_finished(3).
-  package func isEstablished(_ session: OpaquePointer) -> Bool { unsafe SSL_is_init_finished(session) == 1 }
 }

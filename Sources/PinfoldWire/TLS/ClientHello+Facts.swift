@@ -37,11 +37,6 @@ extension ClientHello {
   /// Whether TLS 1.3 is offered.
   package var offersTLS13: Bool { offers(version: TLSVersion.tls13) }
 
-  /// Whether any of TLS 1.0–1.2 is offered.
-  package var offersTLS12OrOlder: Bool {
-    offers(version: TLSVersion.tls12) || offers(version: TLSVersion.tls11) || offers(version: TLSVersion.tls10)
-  }
-
   /// The highest version Pinfold knows among those offered; nil when there is none.
   package var highestVersion: UInt16? {
     [TLSVersion.tls13, TLSVersion.tls12, TLSVersion.tls11, TLSVersion.tls10].first { offers(version: $0) }

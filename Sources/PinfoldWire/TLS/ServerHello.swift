@@ -50,12 +50,6 @@ package struct ServerHello: Sendable {
   /// Whether a ticket is promised (RFC 5077 §3.2): a NewSessionTicket has to follow.
   package var promisesTicket: Bool { extensions.has(ExtensionType.sessionTicket) }
 
-  /// Whether the extended master secret was agreed on (RFC 7627).
-  package var usesExtendedMasterSecret: Bool { extensions.has(ExtensionType.extendedMasterSecret) }
-
-  /// Whether encrypt-then-MAC was agreed on (RFC 7366).
-  package var usesEncryptThenMAC: Bool { extensions.has(ExtensionType.encryptThenMAC) }
-
   /// Whether the random ends in one of the two downgrade sentinels (RFC 8446 §4.1.3).
   package var hasDowngradeSentinel: Bool {
     message[30..<37] == [0x44, 0x4f, 0x57, 0x4e, 0x47, 0x52, 0x44] && message[37] <= 1

@@ -39,7 +39,7 @@ extension Operation {
           policy: { bundles: ["policy.signed.json"], trusted_keys: ["$(cat installed.pub)"] } }
         END
         """
-    /// It listens before it makes the pipe, where a program that logs too early would leave an ordinary file.
+    /// It makes the pipe before it listens; a program that logged earlier would leave an ordinary file.
     private static let running =
       installed + "\nserving pinfold run -c etc/pinfold.json5\nuntil [ -p run/keylog ]; do sleep 0.02; done\n"
 
