@@ -19,7 +19,11 @@ extension Configuration {
       throw failure("no such file; write one after conf/pinfold.json5, or name it with -c FILE")
     }
     guard !isDirectory else { throw failure("a directory; name the file in it with -c FILE") }
-    guard let contents = manager.contents(atPath: path) else { throw failure("the file cannot be read") }
+    let contents: Data
+    do { contents = try Data(contentsOf: URL(filePath: path)) } catch {
+      let isDenied = (error as? CocoaError)?.code == .fileReadNoPermission
+      throw failure(isDenied ? "this user may not read the file" : "the file cannot be read")
+    }
     guard contents.count <= maximumFileBytes else { throw failure("the file has more than \(maximumFileBytes) bytes") }
     let absolute = path.hasPrefix("/") ? path : manager.currentDirectoryPath + "/" + path
     let directory = absolute.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")

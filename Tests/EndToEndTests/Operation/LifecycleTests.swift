@@ -110,15 +110,29 @@ extension Operation {
       if row.keyLog != "null" { #expect(check.output.contains("warning: cannot open the \(row.said)\n"), "\(check)") }
     }
 
+    /// Root may do everything.
+    private static func checkAsNobody(_ path: String) throws -> Command {
+      let nobody = geteuid() == 0 ? ["setpriv", "--reuid=65534", "--clear-groups", "--"] : []
+      return try Command(nobody + [Pinfold.binary, "check", "-c", path])
+    }
+
+    @Test("A configuration that this user may not read is said to be so") func unreadableConfiguration() throws {
+      let workspace = try Workspace("unreadable")
+      let path = try workspace.write("pinfold.json5", "{}")
+      #expect(unsafe chmod(workspace.path("."), 0o755) == 0 && chmod(path, 0) == 0)
+      let check = try Self.checkAsNobody(path)
+      #expect(check.ending == .exited(78))
+      #expect(check.errors == "pinfold: \(path): this user may not read the file\n", "\(check)")
+    }
+
     /// Guards: an audit whose loss shows only when it is needed.
     @Test("check warns of an audit that could not be written") func unwritableAudit() throws {
       let workspace = try Workspace("audit")
       let path = try workspace.write("pinfold.json5", #"{ state_dir: "state", audit: { file: "closed/audit.jsonl" } }"#)
       let closed = workspace.path("closed")
       #expect(unsafe mkdir(closed, 0o555) == 0)
-      let nobody = geteuid() == 0 ? ["setpriv", "--reuid=65534", "--clear-groups", "--"] : []
       #expect(unsafe chmod(workspace.path("."), 0o755) == 0)
-      let check = try Command(nobody + [Pinfold.binary, "check", "-c", path])
+      let check = try Self.checkAsNobody(path)
       let warning = "warning: audit.file: records would be lost: cannot write in \(closed): Permission denied\n"
       #expect(check.output.contains(warning), "\(check)")
     }
