@@ -40,14 +40,15 @@ extension StreamSocket {
   }
 
   /// As `receive(max:deadline:watching:)`, but what came is taken only when a pause is over, in which nothing is watched;
-  /// `nil` when nothing had come after all. The peer sees when its bytes are taken: by the window, and by
-  /// acknowledgements that Linux sends then.
+  /// `nil` when nothing had come after all, or when `isStill` is so by then. The peer sees when its bytes are taken: by
+  /// the window, and by acknowledgements that Linux sends then.
   package func receive(
-    max: Int, deadline: Deadline, watching other: StreamSocket? = nil, after pause: Duration
+    max: Int, deadline: Deadline, watching other: StreamSocket? = nil, after pause: Duration,
+    unless isStill: () -> Bool = { false }
   ) async throws(IOError) -> [UInt8]? {
     if !mayRead { try await wait(for: .read, deadline, watching: other) }
     await loop.pause(for: pause)
-    return try tryReceive(max: max)
+    return isStill() ? nil : try tryReceive(max: max)
   }
 
   /// As `receive(max:deadline:)`, but lends the bytes out of the loop's scratch buffer instead of copying them. The

@@ -1,4 +1,5 @@
 import Foundation
+import PinfoldCrypto
 import PinfoldLoop
 import PinfoldModel
 import PinfoldTLS
@@ -42,6 +43,44 @@ import Testing
       #expect(leg.heardAt != nil)
       leg.abandon()
       far.close()
+    }
+  }
+
+  /// A HelloRetryRequest for P-384 (RFC 8446 §4.1.4), which the hello offers no share of, to a hello with this session id.
+  private static func retry(_ sessionID: ArraySlice<UInt8>) -> [UInt8] {
+    let random = SHA256.digest(Array("HelloRetryRequest".utf8)).bytes
+    let extensions: [UInt8] = [0, 43, 0, 2, 3, 4, 0, 51, 0, 2, 0, 24]
+    let body: [UInt8] =
+      [3, 3] + random + [UInt8(sessionID.count)] + sessionID + [0x13, 1, 0, 0, UInt8(extensions.count)] + extensions
+    return [22, 3, 3, 0, UInt8(body.count + 4), 2, 0, 0, UInt8(body.count)] + body
+  }
+
+  /// Would catch one read more of the probe's connection than of the app's, which the upstream sees by an acknowledgement.
+  @Test func `nothing is read behind a request once the app's connection has its own`() async throws {
+    try await onLoop { loop in
+      for _ in 0..<20 {
+        let (leg, far) = try await Self.make(loop)
+        #expect(try leg.sendHello())
+        let deadline = loop.deadline(after: .seconds(20))
+        let hello = try await far.receive(max: 16_384, deadline: deadline)
+        leg.goOn()
+        // What follows the request comes while the leg is about to read again, and so does the app's request.
+        leg.onProgress = {
+          guard leg.hasRetried else { return }
+          leg.onProgress = nil
+          Task(executorPreference: loop) {
+            let sent = try? far.trySend([20, 3, 3].span)
+            #expect(sent == 3)
+            leg.holdStill()
+          }
+        }
+        try await far.send(Self.retry(hello[44..<(44 + Int(hello[43]))]), deadline: deadline)
+        while !leg.hasRetried { await loop.sleep(for: .milliseconds(1)) }
+        await loop.sleep(for: .milliseconds(5))
+        #expect(try leg.socket.tryReceive(max: 100) == [20, 3, 3])
+        leg.drop()
+        far.close()
+      }
     }
   }
 

@@ -67,24 +67,27 @@ extension Inspection {
   }
 
   /// Whether the probe is asked for a second hello too, as far as it can tell. Once the client has the request, the pair
-  /// cannot be drawn anew; `false` says that it has to be. Both connections are read until that is clear.
+  /// cannot be drawn anew; `false` says that it has to be. The one that was asked first is read until the other is, and
+  /// neither from then on: one read more on either of them would tell which it is.
   mutating func mayPassRetry(
     _ reader: inout ServerFlightReader, beside leg: ProbeLeg?
   ) async throws(Refusal) -> Bool {
     guard let leg else { return true }
+    leg.holdStill()
     guard await leg.isServed(patience: patience) else {
       retryStalled = true
       return false
     }
     if case .twin = leg.handshake {
-      while !leg.hasRetried, !leg.isAnswered { try await readMore(&reader, beside: leg, until: deadline) }
+      while !leg.hasRetried, !leg.isAnswered {
+        try await readMore(&reader, beside: leg, until: deadline, unless: { leg.hasRetried })
+      }
       // One that failed refuses the tunnel later, whatever the app's connection comes to.
       if !leg.hasRetried, !leg.isOver {
         throw Refusal(
           .probeFailed, "probe: the upstream asked the two connections for different hellos", method: .probe)
       }
     }
-    leg.holdStill()
     return true
   }
 
@@ -102,11 +105,13 @@ extension Inspection {
     while !leg.isOver { try await readMore(&reader, beside: leg, until: deadline) }
   }
 
-  /// Reads the app's connection once, or ends with nothing read: when there is news of the probe, or `end` has come.
+  /// Reads the app's connection once, or ends with nothing read: when there is news of the probe, `end` has come, or
+  /// `isStill` is so when it would be read.
   func readMore(
-    _ reader: inout ServerFlightReader, beside leg: ProbeLeg, until end: Deadline
+    _ reader: inout ServerFlightReader, beside leg: ProbeLeg, until end: Deadline,
+    unless isStill: () -> Bool = { false }
   ) async throws(Refusal) {
-    guard let bytes = try await receive(beside: leg, until: end) else { return }
+    guard let bytes = try await receive(beside: leg, until: end, unless: isStill) else { return }
     if case .refused(let refusal) = reader.receive(bytes.span) { throw Refusal(refusal, from: "upstream") }
   }
 
@@ -121,7 +126,9 @@ extension Inspection {
 
   /// The upstream's next bytes on the app's connection; `nil` when there is news of the probe, or `end` has come before
   /// the handshake's deadline.
-  private func receive(beside leg: ProbeLeg, until end: Deadline) async throws(Refusal) -> [UInt8]? {
+  private func receive(
+    beside leg: ProbeLeg, until end: Deadline, unless isStill: () -> Bool = { false }
+  ) async throws(Refusal) -> [UInt8]? {
     leg.onProgress = { [upstream] in upstream.interrupt() }
     defer { leg.onProgress = nil }
     let bytes: [UInt8]?
@@ -129,7 +136,7 @@ extension Inspection {
       bytes =
         if leg.isHeld {
           try await upstream.receive(
-            max: Self.readSize, deadline: end, watching: client, after: Self.pauseBeforeReading())
+            max: Self.readSize, deadline: end, watching: client, after: Self.pauseBeforeReading(), unless: isStill)
         } else {
           try await upstream.receive(max: Self.readSize, deadline: end, watching: client)
         }

@@ -165,7 +165,7 @@ import PinfoldWire
     return heardAt != nil
   }
 
-  /// Reads no more until the second hello is there: the app's connection is not read either while the client makes its own.
+  /// Reads nothing between the upstream's request for a second hello and that hello: the app's connection has its request.
   func holdStill() {
     loop.preconditionOnLoop()
     isStill = true
@@ -354,7 +354,8 @@ import PinfoldWire
       let bytes =
         if isHeld {
           try await socket.receive(
-            max: Inspection.readSize, deadline: deadline, after: Inspection.pauseBeforeReading())
+            max: Inspection.readSize, deadline: deadline, after: Inspection.pauseBeforeReading(),
+            unless: { isStill && awaitsAnswer })
         } else {
           try await socket.receive(max: Inspection.readSize, deadline: deadline)
         }
