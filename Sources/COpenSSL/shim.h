@@ -29,6 +29,12 @@ static inline int pinfold_x509_stack_push(STACK_OF(X509) *_Nonnull stack, X509 *
 }
 static inline void pinfold_x509_stack_free(STACK_OF(X509) *_Nullable stack) { sk_X509_pop_free(stack, X509_free); }
 
+/* memmem(3), which string.h keeps to itself without _GNU_SOURCE. */
+static inline int pinfold_holds(const void *_Nonnull all, size_t count, const void *_Nonnull part, size_t length) {
+  extern void *memmem(const void *, size_t, const void *, size_t);
+  return memmem(all, count, part, length) != NULL;
+}
+
 /* Frees what i2d functions allocate; OPENSSL_free is a macro that adds file and line. */
 static inline void pinfold_free(void *_Nullable memory) { OPENSSL_free(memory); }
 

@@ -57,4 +57,16 @@ import Testing
     #expect(kept == 4096)
     #expect(memory.servesTwo(used, .chain) && memory.servesTwo(used, .pins))
   }
+
+  /// Would catch a flood after which a host that serves two connections is dealt with as one that serves one.
+  @Test func `where a host was forgotten, one that nobody knows may serve two`() throws {
+    let memory = UpstreamMemory()
+    let stranger = try Self.authority(50_000)
+    for number in 0..<4096 { memory.noteServesTwo(try Self.authority(number), .pins) }
+    #expect(!memory.servesTwo(stranger, .pins))
+    memory.noteServesTwo(try Self.authority(4096), .pins)
+    let forgotten = try Self.authority(0)
+    #expect(memory.servesTwo(stranger, .pins) && memory.servesTwo(forgotten, .pins))
+    #expect(!memory.servesTwo(stranger, .chain))
+  }
 }

@@ -20,6 +20,17 @@ struct ChainCacheTests {
     #expect(verifier.cachedCount == 1)
   }
 
+  /// Would catch a peer who fills the memory with leaves whose keys are large.
+  @Test func `The judgement on a large leaf is not kept`() throws {
+    let root = try DemoAuthority(commonName: "Root", now: now)
+    let names = (0..<300).map { HostName.name("a-rather-long-name-\($0).example.com") }
+    let sent = try root.issue(.init(commonName: "leaf", hosts: [host] + names, now: now)).chain.map { try $0.der() }
+    try #require(sent[0].count > LeafMemory.sizeLimit)
+    let verifier = ChainVerifier(trusting: try TrustStore([root.certificate]))
+    #expect(try verifier.judge(certificates: sent, host: host, now: now).chainVerified)
+    #expect(verifier.cachedCount == 0)
+  }
+
   @Test func `Another host, another order or one more certificate is judged anew`() throws {
     let root = try DemoAuthority(commonName: "Root", now: now)
     let leaf = try root.issue(.init(commonName: "leaf", hosts: [host], now: now)).chain[0].der()

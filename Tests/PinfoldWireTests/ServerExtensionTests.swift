@@ -75,7 +75,7 @@ import Testing
     Row("next_protocol_negotiation", 13172, .serverHello12),
     Row("encrypted_client_hello", 0xfe0d, asked: [0], says: [0, 4, 0xfe, 0x0d, 0, 0], .encryptedExtensions),
     Row("renegotiation_info", 0xff01, asked: [0], says: [0], .serverHello12),
-    Row("GREASE", 0x1a1a),
+    Row("GREASE", 0x1a1a, .certificateRequest),
     Row("a type of tomorrow", 0xabcd, .serverHello12, .encryptedExtensions, .certificate, .certificateRequest),
     Row(
       "status_request", 5, asked: [1, 0, 0, 0, 0],

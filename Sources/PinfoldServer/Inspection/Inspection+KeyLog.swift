@@ -7,6 +7,9 @@ import PinfoldWire
 extension Inspection {
   /// How long a probe's verdict waits for a line that would be better.
   private static let patienceForLine = Duration.milliseconds(50)
+  /// Times that secrets are asked for. An app logs one; whoever floods the pipe with forged ones shall not keep a tunnel
+  /// beyond its time.
+  private static let lotLimit = 4
 
   /// What the key log told of a handshake.
   enum KeyLogFinding {
@@ -33,7 +36,7 @@ extension Inspection {
     let patient = worker.loop.deadline(after: Self.patienceForLine)
     let limit = decision.tls13 == .keyLog ? deadline : min(deadline, patient)
     var hasFailed = false
-    while true {
+    for _ in 0..<Self.lotLimit {
       let secrets = try await secrets(for: hellos.first.random, in: keyLog, &reader, beside: leg, until: limit)
       guard !secrets.isEmpty else { break }
       if let flight = try await openFlight(hellos, &reader, secrets) { return try judge(flight) }

@@ -98,7 +98,7 @@ extension Inspection {
       outcome = await leg.outcome(patience: patience)
     } else if isShared {
       kind = .openssl
-      outcome = await reusableProbe(hello, seconds: rules.configuration.tls.probeReuseSeconds)
+      outcome = try await reusableProbe(hello, seconds: rules.configuration.tls.probeReuseSeconds)
     } else {
       // Not expected, so dialled late: by a hello that needs none of the app's to answer a retry.
       let late = try await makeLeg(for: hello, twin: false)
@@ -127,7 +127,7 @@ extension Inspection {
       // A twin's answer vouches for TLS 1.3 only where it is one.
       let isOfUse = !twin || seen.isTLS13
       shard?.probe(kind, isOfUse ? .success : .failure)
-      if isOfUse, leg != nil, !leavesEarly { worker.upstreams.noteServesTwo(decision.authority, ground) }
+      servedTwo = isOfUse && leg != nil && !leavesEarly
       return Probed(evidence: try judge(seen), isTLS13: seen.isTLS13)
     }
   }
@@ -149,15 +149,25 @@ extension Inspection {
 
   /// One probe at a time for tunnels that look the same to the upstream, used again for a while. Weaker than a probe of
   /// every tunnel's own, since an attacker may see from its absence which connection is the app's.
-  private func reusableProbe(_ hello: ClientHello, seconds: Int) async -> ProbeLeg.Outcome {
+  private func reusableProbe(_ hello: ClientHello, seconds: Int) async throws(Refusal) -> ProbeLeg.Outcome {
     let key = reuseKey(of: hello)
     let inspection = SingleProbe(
       worker: worker, address: address, hello: hello, rules: rules, patience: patience)
-    let outcome = await worker.probeReuse.outcome(for: key, now: worker.loop.now, seconds: seconds) {
+    let task = worker.probeReuse.outcome(for: key, now: worker.loop.now, seconds: seconds) {
       worker.loop.spawnProbe { await inspection.run() }
-    }.value
-    // A failure may be this moment's: the next tunnel tries again.
-    if case .finished = outcome {} else { worker.probeReuse.forget(key) }
+    }
+    // It has a time of its own, which may end behind this tunnel's.
+    let waiter = LoopWaiter<ProbeLeg.Outcome>(loop: worker.loop)
+    Task(executorPreference: worker.loop) { [reuse = worker.probeReuse] in
+      let outcome = await task.value
+      // A failure may be this moment's: the next tunnel tries again.
+      if !ProbeReuse.isKept(outcome) { reuse.forget(key) }
+      waiter.wake(outcome)
+    }
+    guard let outcome = await waiter.wait(until: deadline, for: client) else {
+      if client.isCancelled { throw Refusal(upstream: .cancelled) }
+      throw Refusal(upstream: client.hasHungUp ? .hungUp : .timedOut)
+    }
     return outcome
   }
 

@@ -64,6 +64,8 @@ struct Inspection {
   var firstProbe: ProbeHandshake?
   /// Whether the upstream was offered TLS 1.3, chose an older version and proved its key on the spot.
   var provedOlder = false
+  /// Whether both connections of the pair were answered while both were open.
+  var servedTwo = false
   /// What a probe found that was made before the app's connection, since the upstream serves one at a time.
   var probedAhead: Probed?
   /// Pairs of connections drawn so far.
@@ -131,8 +133,9 @@ struct Inspection {
     guard let finding else { throw Refusal(.internalError) }
     let verdict = try await judge(finding)
     guard verdict.allows else { throw Refusal(verdict) }
-    if isFullTLS13 { noteFullTLS13(finding) }
+    if isTLS13 { noteTLS13(finding) }
     // Whoever could make Pinfold believe it would meet a lone connection next time.
+    if servedTwo { worker.upstreams.noteServesTwo(decision.authority, ground) }
     if provedOlder { worker.upstreams.noteOlder(decision.authority, by: verdict.reason) }
     return Admission(
       verdict: verdict, upstream: upstream, down: Array(reader.held(releasedDown..<reader.receivedEnd)), up: surplus,
@@ -148,6 +151,7 @@ struct Inspection {
     isTLS13 = false
     isFullTLS13 = false
     provedOlder = false
+    servedTwo = false
     let leg = try await openProbeLeg(for: hello)
     defer { leg?.abandon() }
     try await sendHello(hello.records, beside: leg)
@@ -260,7 +264,7 @@ struct Inspection {
           evidence: evidence, method: .inBand, sentUp: sentUp, lesson: lesson,
           awaitsProof: flight.keyProof == .keyTransport)
       case .tls12Resumed(let resumed):
-        if let origin = origin(ofSessionIn: hello) {
+        if let origin = try origin(ofSessionIn: hello) {
           return Finding(
             evidence: origin.evidence, method: .resumption, sentUp: sentUp,
             lesson: lesson(behind: resumed, from: origin))

@@ -1,3 +1,4 @@
+import PinfoldCrypto
 import PinfoldLoop
 import PinfoldModel
 import PinfoldWire
@@ -9,17 +10,22 @@ final class ProbeReuse: Sendable {
   struct Key: Hashable, Sendable {
     let address: SocketAddress
     let authority: Authority
-    let alpn: [UInt8]
-    let signatureAlgorithms: [UInt16]
-    let versions: [UInt16]
+    /// SHA-256 over the lists of the hello that count, each with its length: a hello may have 64 KB of them.
+    let offered: Digest256
     let policyVersion: UInt64
 
     init(address: SocketAddress, authority: Authority, hello: ClientHello, policyVersion: UInt64) {
       self.address = address
       self.authority = authority
-      alpn = hello.alpn.flatMap { [UInt8(clamping: $0.count)] + $0 }
-      signatureAlgorithms = hello.signatureAlgorithms
-      versions = hello.supportedVersions
+      var bytes: [UInt8] = []
+      for protocolName in hello.alpn { bytes += [UInt8(clamping: protocolName.count)] + protocolName }
+      for list in [hello.signatureAlgorithms, hello.supportedVersions] {
+        // No name of a protocol is empty.
+        bytes.append(0)
+        for number in list { bytes += [UInt8(number >> 8), UInt8(number & 255)] }
+        bytes += [UInt8(list.count >> 8 & 255), UInt8(list.count & 255)]
+      }
+      offered = SHA256.digest(bytes)
       self.policyVersion = policyVersion
     }
   }
@@ -31,27 +37,48 @@ final class ProbeReuse: Sendable {
 
   /// Outcomes kept at most. Beyond it everything is forgotten, which costs a probe per host.
   private static let limit = 4096
+  /// Bytes of certificates, or of a raw public key, with which an outcome is kept at most.
+  private static let sizeLimit = 16_384
 
-  private let entries = Mutex<[Key: Entry]>([:])
+  private struct Entries {
+    var byKey: [Key: Entry] = [:]
+    /// With how many those that have expired are looked for.
+    var sweepAt = 64
+  }
+
+  private let entries = Mutex(Entries())
+
+  /// Whether an outcome may serve another tunnel.
+  static func isKept(_ outcome: ProbeLeg.Outcome) -> Bool {
+    guard case .finished(let seen) = outcome else { return false }
+    return switch seen.key {
+    case .certificates(let certificates): certificates.reduce(0) { $0 + $1.count } <= sizeLimit
+    case .rawPublicKey(let key): key.count <= sizeLimit
+    }
+  }
 
   /// The outcome under way or at hand, else the one of the probe that `start` begins. A failed one is not used again.
   func outcome(
     for key: Key, now: Deadline, seconds: Int, start: () -> Task<ProbeLeg.Outcome, Never>
   ) -> Task<ProbeLeg.Outcome, Never> {
     entries.withLock { entries in
-      if let entry = entries[key], now < entry.expires { return entry.task }
-      if entries.count >= Self.limit { entries.removeAll() }
+      if let entry = entries.byKey[key], now < entry.expires { return entry.task }
+      if entries.byKey.count >= entries.sweepAt {
+        entries.byKey = entries.byKey.filter { now < $0.value.expires }
+        if entries.byKey.count >= Self.limit { entries.byKey.removeAll() }
+        entries.sweepAt = min(Self.limit, max(64, 2 * entries.byKey.count))
+      }
       let task = start()
-      entries[key] = Entry(task: task, expires: now.advanced(by: .seconds(seconds)))
+      entries.byKey[key] = Entry(task: task, expires: now.advanced(by: .seconds(seconds)))
       return task
     }
   }
 
   /// Lets go of all of them.
-  func removeAll() { entries.withLock { $0.removeAll() } }
+  func removeAll() { entries.withLock { $0.byKey.removeAll() } }
 
-  /// Lets go of an outcome that is no success.
+  /// Lets go of an outcome that is not kept.
   func forget(_ key: Key) {
-    entries.withLock { $0[key] = nil }
+    entries.withLock { $0.byKey[key] = nil }
   }
 }

@@ -20,22 +20,25 @@ final class UpstreamMemory: Sendable {
     case older, tls13
   }
 
+  private struct Served: Sendable {}
+
   private struct Seen: Sendable {
     var versions = RecentTable<Authority, Versions>(limit: limit)
-    var pairs = RecentTable<Authority, Bool>(limit: limit)
+    var pairs = RecentTable<Authority, Served>(limit: limit)
   }
 
   private let pinned = Mutex(Seen())
   private let verified = Mutex(Seen())
 
-  /// Whether the upstream was ever seen to serve two connections at the same time.
+  /// Whether the upstream was ever seen to serve two connections at the same time, or may have been: where some had to be
+  /// forgotten, everybody unknown.
   func servesTwo(_ authority: Authority, _ ground: Ground) -> Bool {
-    change(ground) { $0.pairs.value(for: authority) == true }
+    change(ground) { $0.pairs.value(for: authority) != nil || $0.pairs.hasForgotten }
   }
 
-  /// Both connections of a pair were answered while both were open.
+  /// Both connections of a pair were answered while both were open, by a key that was allowed.
   func noteServesTwo(_ authority: Authority, _ ground: Ground) {
-    change(ground) { $0.pairs.set(true, for: authority) }
+    change(ground) { $0.pairs.set(Served(), for: authority) }
   }
 
   /// Whether this upstream chose an older version and never TLS 1.3.

@@ -4,9 +4,16 @@ import PinfoldPolicy
 import PinfoldWire
 
 extension Inspection {
-  /// Evidence of the full handshake that a resumed TLS 1.0–1.2 session stems from.
-  func origin(ofSessionIn hello: ClientHello) -> SessionOrigin? {
-    worker.ledger.origin(ofSessionIn: hello, at: decision.authority, now: rules.now, under: worker.rules.current.trust)
+  /// The full handshake that a resumed TLS 1.0–1.2 session stems from; `nil` when it is not known. Throws where two peers
+  /// gave out the session: a probe would be answered by the one whose key is pinned, the app by the other.
+  func origin(ofSessionIn hello: ClientHello) throws(Refusal) -> SessionOrigin? {
+    let found = worker.ledger.origin(
+      ofSessionIn: hello, at: decision.authority, now: rules.now, under: worker.rules.current.trust)
+    return switch found {
+    case .known(let origin): origin
+    case .unknown: nil
+    case .ambiguous: throw .resumptionUnverified
+    }
   }
 
   /// Evidence of the full TLS 1.3 handshakes one of which the client's pre-shared key stems from: those judged for this
@@ -18,9 +25,10 @@ extension Inspection {
     let all = worker.ledger.peers(
       at: decision.authority, client: client.peerAddress?.address, before: moment, by: method, now: rules.now,
       under: worker.rules.current.trust)
+    guard let evidence = all.last else { return nil }
     let asked = decisionOfNow()
-    let allowed = all.count { asked.judge($0, method: .resumption).allows }
-    return allowed == 0 || allowed == all.count ? all.last : nil
+    let reason = asked.judge(evidence, method: .resumption).reason
+    return all.allSatisfy { asked.judge($0, method: .resumption).reason == reason } ? evidence : nil
   }
 
   /// What the rest of a full handshake may teach. Bytes that are here before their time are strange: nothing then.
@@ -40,8 +48,11 @@ extension Inspection {
     return Lesson(watch: watch, authority: decision.authority, origin: origin)
   }
 
-  /// Remembers a full TLS 1.3 handshake that was allowed.
-  func noteFullTLS13(_ finding: Finding) {
+  /// Remembers a TLS 1.3 handshake that was allowed, in full or resumed.
+  func noteTLS13(_ finding: Finding) {
+    guard isFullTLS13 else {
+      return worker.ledger.noteResumed(at: decision.authority, client: client.peerAddress?.address)
+    }
     worker.ledger.noteFull(
       SessionOrigin(finding.evidence, judged: rules.now, under: rules.trust), by: finding.method,
       at: decision.authority, client: client.peerAddress?.address)

@@ -15,6 +15,8 @@ struct RecentTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   private var places: [Key: Int] = [:]
   private var newest = Self.nowhere
   private var oldest = Self.nowhere
+  /// Whether an entry ever had to go for another.
+  private(set) var hasForgotten = false
 
   /// Holds at most `limit` entries, at least one.
   init(limit: Int) { self.limit = max(limit, 1) }
@@ -41,6 +43,7 @@ struct RecentTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
       nodes.append(Node(key: key, value: value, newer: Self.nowhere, older: Self.nowhere))
     } else {
       place = oldest
+      hasForgotten = true
       places[nodes[place].key] = nil
       unlink(place)
       nodes[place].key = key

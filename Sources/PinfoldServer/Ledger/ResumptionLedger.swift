@@ -15,8 +15,6 @@ final class ResumptionLedger: Sendable {
   static let sessionLimit = 65_536
   /// Pairs of host and client address remembered at most.
   static let peerLimit = 16_384
-  /// Different peers remembered for one such pair. A host that shows more keys than this within a day is not known.
-  static let peersPerPair = 4
 
   /// `nil` stands for a name that two different peers gave out: it proves nothing.
   private typealias Sessions = RecentTable<Digest256, SessionOrigin?>
@@ -27,33 +25,35 @@ final class ResumptionLedger: Sendable {
     let client: IPAddress?
   }
 
-  private struct Peer: Sendable {
-    var origin: SessionOrigin
-    var method: VerificationMethod
-    /// Place of its first handshake among all that were noted.
-    let number: UInt64
-  }
-
   private struct Peers: Sendable {
-    var known: RecentTable<Pair, [Peer]>
+    var known: RecentTable<Pair, SessionPeers>
+    /// Full handshakes noted so far.
     var last: UInt64 = 0
+    /// What was noted up to here vouches for nothing any more.
+    var floor: UInt64 = 0
   }
 
   /// `nil` when there is no key: then nothing is remembered.
   private let hash: KeyedHash?
   private let sessions: Mutex<Sessions>
   private let peers: Mutex<Peers>
+  private let clock: @Sendable () -> ContinuousClock.Instant
 
-  init(sessionLimit: Int = sessionLimit, peerLimit: Int = peerLimit) {
+  /// - Parameter clock: what the life of TLS 1.3 tickets is measured by.
+  init(
+    sessionLimit: Int = sessionLimit, peerLimit: Int = peerLimit,
+    clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+  ) {
+    self.clock = clock
     hash = try? KeyedHash()
     sessions = Mutex(Sessions(limit: sessionLimit))
     peers = Mutex(Peers(known: RecentTable(limit: peerLimit)))
   }
 
-  /// Forgets everything: a device's key is another one now.
-  func removeAll() {
+  /// Ends all sessions: a device's key is another one now. Who was met in TLS 1.3 is still known as a witness.
+  func endAll() {
     sessions.withLock { $0.removeAll() }
-    peers.withLock { $0.known.removeAll() }
+    peers.withLock { $0.floor = $0.last }
   }
 
   // MARK: TLS 1.0–1.2
@@ -73,24 +73,31 @@ final class ResumptionLedger: Sendable {
     }
   }
 
-  /// The origin of the session that this hello asks for; `nil` when it is not known, too old, or verified by other
-  /// authorities than these.
+  /// What is known of the session that a hello asks for.
+  enum Origin: Sendable {
+    case known(SessionOrigin)
+    /// Two different peers gave out its name: whose it is, nobody can tell.
+    case ambiguous
+    /// Never seen, too old, or verified by other authorities than today's.
+    case unknown
+  }
+
+  /// The origin of the session that this hello asks for.
   ///
   /// A client holds one session and offers it by its ticket, if it has one: the id beside a ticket is then any value
   /// (RFC 5077 §3.4), and says nothing.
   func origin(
     ofSessionIn hello: ClientHello, at authority: Authority, now: Timestamp, under trust: TrustMark
-  ) -> SessionOrigin? {
+  ) -> Origin {
     let wanted: Digest256?
     if let ticket = hello.sessionTicket {
       wanted = name(.ticket, ticket, authority)
     } else {
       wanted = hello.sessionID.isEmpty ? nil : name(.sessionID, hello.sessionID, authority)
     }
-    guard let wanted, let found = sessions.withLock({ $0.value(for: wanted) }), let origin = found,
-      origin.counts(at: now, under: trust)
-    else { return nil }
-    return origin
+    guard let wanted, let found = sessions.withLock({ $0.value(for: wanted) }) else { return .unknown }
+    guard let origin = found else { return .ambiguous }
+    return origin.counts(at: now, under: trust) ? .known(origin) : .unknown
   }
 
   private enum Kind: UInt8 {
@@ -112,32 +119,38 @@ final class ResumptionLedger: Sendable {
   func noteFull(
     _ origin: SessionOrigin, by method: VerificationMethod, at authority: Authority, client: IPAddress?
   ) {
-    let pair = Pair(authority: authority, client: client)
     peers.withLock { peers in
       peers.last &+= 1
-      var list = (peers.known.value(for: pair) ?? []).filter {
-        $0.origin.counts(at: origin.judged, under: origin.trust)
-      }
-      if let index = list.firstIndex(where: { $0.origin.isSamePeer(as: origin) && $0.method == method }) {
-        list[index].origin = origin
-      } else if list.count <= Self.peersPerPair {
-        list.append(Peer(origin: origin, method: method, number: peers.last))
-      }
-      peers.known.set(list, for: pair)
+      let pair = Pair(authority: authority, client: client)
+      var met = peers.known.value(for: pair) ?? SessionPeers()
+      met.noteFull(origin, by: method, number: peers.last, at: clock())
+      peers.known.set(met, for: pair)
     }
   }
 
-  /// Evidence of every peer whose session this client may hold, judged before `moment` by these authorities; empty when
-  /// none is known, or too many.
+  /// Remembers a TLS 1.3 resumption that was allowed.
+  func noteResumed(at authority: Authority, client: IPAddress?) {
+    peers.withLock { peers in
+      let pair = Pair(authority: authority, client: client)
+      guard var met = peers.known.value(for: pair) else { return }
+      met.noteResumed(at: clock())
+      peers.known.set(met, for: pair)
+    }
+  }
+
+  /// Evidence of everybody whose TLS 1.3 session this client may hold, judged before `moment`. The last one vouches by
+  /// these authorities today; empty when nobody does: see `SessionPeers`.
   ///
   /// - Parameter method: only evidence found this way counts; any other makes the answer empty. `nil`: any.
   func peers(
     at authority: Authority, client: IPAddress?, before moment: UInt64, by method: VerificationMethod? = nil,
     now: Timestamp, under trust: TrustMark
   ) -> [Evidence] {
-    let list = peers.withLock { $0.known.value(for: Pair(authority: authority, client: client)) ?? [] }
-      .filter { $0.origin.counts(at: now, under: trust) }
-    guard list.count <= Self.peersPerPair, method == nil || list.allSatisfy({ $0.method == method }) else { return [] }
-    return list.filter { $0.number <= moment }.map(\.origin.evidence)
+    let (met, floor) = peers.withLock {
+      ($0.known.value(for: Pair(authority: authority, client: client)), $0.floor)
+    }
+    let question = SessionPeers.Question(
+      before: moment, floor: floor, method: method, now: now, trust: trust, moment: clock())
+    return met?.evidence(question) ?? []
   }
 }

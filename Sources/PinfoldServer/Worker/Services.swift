@@ -49,7 +49,7 @@ final class Services: Sendable {
     self.supply = supply
     breaker = BreakerWatch(metrics: metrics, log: log, audit: audit)
     trust = TrustDesk(cache: cache, locked: locked, loop: diskLoop, log: log, audit: audit) { [ledger, probeReuse] in
-      ledger.removeAll()
+      ledger.endAll()
       probeReuse.removeAll()
     }
   }

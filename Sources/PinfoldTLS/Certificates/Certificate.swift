@@ -83,11 +83,14 @@ package import PinfoldModel
 }
 
 extension [UInt8] {
-  /// Whether `part` stands somewhere in these bytes. For certificates: some kilobytes, once per cached chain.
+  /// Whether `part` stands somewhere in these bytes. The peer chooses both; memmem(3) takes time that grows as their
+  /// length does.
   fileprivate func holds(_ part: [UInt8]) -> Bool {
-    guard !part.isEmpty, part.count <= count else { return false }
-    return (0...(count - part.count)).contains { start in
-      self[start] == part[0] && self[start..<(start + part.count)].elementsEqual(part)
+    unsafe withUnsafeBytes { all in
+      unsafe part.withUnsafeBytes { part in
+        guard let start = all.baseAddress, let first = part.baseAddress else { return false }
+        return unsafe pinfold_holds(start, all.count, first, part.count) != 0
+      }
     }
   }
 }

@@ -33,7 +33,7 @@ package final class ChainVerifier: Sendable {
   package let leaves: LeafMemory
   private let cache: Mutex<BoundedCache<Digest256, Entry>>
 
-  /// `capacity` judgements are kept at least, twice as many at most; each is about 4 KB.
+  /// `capacity` judgements are kept at least, twice as many at most; each is about 4 KB, and 16 KB at most.
   package init(trusting store: TrustStore, capacity: Int = 1024) {
     self.store = store
     leaves = LeafMemory()
@@ -54,7 +54,7 @@ package final class ChainVerifier: Sendable {
     let size = certificates.reduce(0) { $0 + $1.count }
     guard size <= Self.byteLimit else { throw .tooLarge("\(size) bytes of certificates; at most \(Self.byteLimit)") }
     let key = try Self.cacheKey(certificates, host)
-    return try remembered(key, now) { () throws(TLSError) in
+    return try remembered(key, certificates[0].count, now) { () throws(TLSError) in
       try PathCheck(store: store, host: host, now: now, leaves: leaves).judge(certificates)
     }
   }
@@ -77,7 +77,7 @@ package final class ChainVerifier: Sendable {
     guard rawPublicKey.count <= Self.byteLimit else {
       throw .tooLarge("\(rawPublicKey.count) bytes of public key; at most \(Self.byteLimit)")
     }
-    return try remembered(Digest.sha256([0] + rawPublicKey), now) { () throws(TLSError) in
+    return try remembered(Digest.sha256([0] + rawPublicKey), rawPublicKey.count, now) { () throws(TLSError) in
       ChainJudgement(
         leafKey: try LeafKey(subjectPublicKeyInfo: rawPublicKey), leafCertificateDigest: nil,
         chainError: "raw public key", nameMatches: false, builtChain: [],
@@ -88,14 +88,17 @@ package final class ChainVerifier: Sendable {
   /// Number of judgements kept now.
   package var cachedCount: Int { cache.withLock { $0.count } }
 
+  /// - Parameter size: bytes of the leaf, whose key a judgement holds. Of a large one none is kept: a peer that shows a new
+  ///   one each time could fill the memory.
   private func remembered(
-    _ key: Digest256, _ now: Timestamp, _ judge: () throws(TLSError) -> ChainJudgement
+    _ key: Digest256, _ size: Int, _ now: Timestamp, _ judge: () throws(TLSError) -> ChainJudgement
   ) throws(TLSError) -> ChainJudgement {
     // A clock that was set back makes an entry from the future: judged anew.
     if let entry = cache.withLock({ $0.value(for: key) }), entry.from <= now, now < entry.until {
       return entry.judgement
     }
     let judgement = try judge()
+    guard size <= LeafMemory.sizeLimit else { return judgement }
     let life = judgement.chainVerified && judgement.nameMatches ? Self.cacheSeconds : Self.failureCacheSeconds
     let end = Timestamp(seconds: now.seconds.addingReportingOverflow(life).partialValue)
     let until = judgement.chainVerified ? min(end, judgement.validUntil) : end

@@ -33,7 +33,8 @@ enum ServerExtension {
   }
 
   private static func mayStand(_ type: UInt16, in message: Message) -> Bool {
-    guard !ClientHello.isGrease(type) else { return false }
+    // RFC 8701 §3.1 and §4.1: a server sends them where it asks, never where it answers.
+    guard message == .certificateRequest || !ClientHello.isGrease(type) else { return false }
     return switch message {
     case .serverHello12: !beginsWithTLS13(type)
     case .encryptedExtensions: place(of: type).map { $0 == .encryptedExtensions } ?? true
