@@ -23,7 +23,7 @@ extension Tunnel {
     for _ in 0..<Self.openingLimit {
       let rules = worker.rules.current
       let decision = try await decide(authority, user, rules, &account)
-      let upstream = try await dial(decision, rules)
+      let upstream = try await dial(decision, rules, for: account.identity)
       if rules === worker.rules.current {
         return Opening(rules: rules, decision: decision, upstream: upstream)
       }
@@ -36,11 +36,17 @@ extension Tunnel {
   /// no answer of a resolver leads where the host itself may not; one that turns out to be this machine's own passes it
   /// again. The connection tells, and not a list of interfaces: addresses come and go, and a sandbox may hide them.
   @inline(__always)
-  func dial(_ decision: Decision, _ rules: Rules) async throws(TunnelFailure) -> StreamSocket {
+  func dial(
+    _ decision: Decision, _ rules: Rules, for identity: ClientIdentity
+  ) async throws(TunnelFailure) -> StreamSocket {
     let deadline = worker.loop.deadline(after: .seconds(rules.configuration.limits.connectSeconds))
     let fixed = rules.configuration.destinations.resolve[decision.authority]
     let addresses: [IPAddress]
-    if let fixed { addresses = [fixed.address] } else { addresses = try await resolve(decision.authority, deadline) }
+    if let fixed {
+      addresses = [fixed.address]
+    } else {
+      addresses = try await resolve(decision.authority, for: identity, deadline)
+    }
     let port = fixed?.port ?? decision.authority.port
     let upstream: StreamSocket
     do {
@@ -65,9 +71,11 @@ extension Tunnel {
   }
 
   @inline(__always)
-  private func resolve(_ authority: Authority, _ deadline: Deadline) async throws(TunnelFailure) -> [IPAddress] {
+  private func resolve(
+    _ authority: Authority, for identity: ClientIdentity, _ deadline: Deadline
+  ) async throws(TunnelFailure) -> [IPAddress] {
     do {
-      return try await worker.resolver.resolve(authority.host, deadline: deadline, watching: client)
+      return try await worker.resolver.resolve(authority.host, for: identity, deadline: deadline, watching: client)
     } catch {
       switch error {
       case .timedOut: throw .dnsTimeout

@@ -20,7 +20,7 @@ final class Worker: @unchecked Sendable {
   let services: Services
   let shard: MetricShard
   let requestIDs: RequestIDSource
-  let resolver: Resolver
+  let resolver: FairResolver
   private var listeners: [Listener] = []
   private var open: [ObjectIdentifier: StreamSocket] = [:]
   private var newcomers = Newcomers<StreamSocket>()
@@ -34,7 +34,7 @@ final class Worker: @unchecked Sendable {
     self.services = services
     shard = services.metrics.makeShard()
     requestIDs = RequestIDSource(processTag: services.processTag, worker: UInt16(clamping: number))
-    resolver = try Resolver(loop: loop)
+    resolver = FairResolver(try Resolver(loop: loop))
   }
 
   var rules: RulesInForce { services.rules }
