@@ -46,6 +46,8 @@ package final class Relay: TimerEntry, Resumable {
   private var down = RelayDirection()
   private var lastActivity: Deadline
   private var isQueued = false
+  /// Whether the client had an edge, which may be a reset, since it was asked for its error.
+  private var mayHaveLostClient = false
 
   private init(_ client: StreamSocket, _ upstream: StreamSocket, idle: Duration) {
     self.client = client
@@ -92,8 +94,9 @@ package final class Relay: TimerEntry, Resumable {
 
   // MARK: Events
 
-  func socketReady() {
+  func ready(_ socket: StreamSocket) {
     lastActivity = loop.now
+    if socket === client { mayHaveLostClient = true }
     turn()
   }
 
@@ -124,6 +127,11 @@ package final class Relay: TimerEntry, Resumable {
     if up.isDone, down.isDone { return finish(.finished) }
     if up.hasLost(client) { return finish(.reset(.client)) }
     if down.hasLost(upstream) { return finish(.reset(.upstream)) }
+    if mayHaveLostClient, up.holdsBytes {
+      // Nobody reads it while its upstream is slow. A server that answers and resets is still to be heard.
+      mayHaveLostClient = false
+      if client.hasFailed { return finish(.reset(.client)) }
+    }
     if upward == .again || downward == .again { queue() }
     if up.isUnconfirmed || down.isUnconfirmed { scheduleConfirmation() }
   }

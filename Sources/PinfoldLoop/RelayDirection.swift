@@ -84,7 +84,7 @@ struct RelayDirection {
   func hasLost(_ source: StreamSocket) -> Bool {
     guard isDone, source.mayRead else { return false }
     source.mayRead = false
-    return pinfold_socket_error(source.descriptor) != 0
+    return source.hasFailed
   }
 
   /// Has the next turn read again although the last read seemed to have taken everything.
@@ -99,7 +99,8 @@ struct RelayDirection {
     pipe = nil
   }
 
-  private var holdsBytes: Bool { !rest.isEmpty || (pipe?.fill ?? 0) > 0 }
+  /// Whether the sink has yet to take bytes; the source is not read meanwhile.
+  var holdsBytes: Bool { !rest.isEmpty || (pipe?.fill ?? 0) > 0 }
 
   /// False if the sink failed.
   private mutating func flush(to sink: StreamSocket) -> Bool {

@@ -94,6 +94,16 @@ extension StreamSocket {
     }
   }
 
+  /// As `send(_:deadline:)`, for the tunnel of another socket: a `cancel` of that one ends the wait, while its peer may
+  /// go away and leave its last words behind.
+  package func send(_ bytes: [UInt8], deadline: Deadline, inTunnelOf other: StreamSocket) async throws(IOError) {
+    var sent = try trySend(bytes.span)
+    while sent < bytes.count {
+      try await wait(for: .write, deadline, watching: other, for: .end)
+      sent += try trySend(bytes.span.extracting(sent...))
+    }
+  }
+
   /// Sends what the socket takes now; the answer is the count, 0 up to all of it.
   /// - Throws: `.reset` and other errors of the connection, `.closed`.
   package func trySend(_ bytes: Span<UInt8>) throws(IOError) -> Int {

@@ -29,6 +29,8 @@ package final class StreamSocket: TimerEntry {
   /// What the neighbour in `watcher` wants to hear of this socket.
   enum Watch {
     case hangUp, readable, writable
+    /// Nothing but its being cancelled or closed, which every neighbour hears.
+    case end
   }
 
   /// The loop on whose thread it is used.
@@ -81,6 +83,9 @@ package final class StreamSocket: TimerEntry {
 
   /// Whether the peer is known to be gone: it closed its side or reset the connection. Bytes of it may lie unread.
   package var hasHungUp: Bool { checkHangUp() }
+
+  /// Whether the connection failed, as by a reset, and nobody was told so far. Tells it once.
+  var hasFailed: Bool { pinfold_socket_error(descriptor) != 0 }
 
   // MARK: Ending
 
@@ -146,10 +151,13 @@ package final class StreamSocket: TimerEntry {
   ///
   /// Inlined, as others that every tunnel goes through: a call of an async function has the task's executor looked up
   /// twice, under a lock.
+  /// - Parameter watch: what of the other socket ends the wait: its peer's leaving, or only its own `.end`.
   /// - Throws: `.timedOut`, `.cancelled` (also for the watched socket), `.closed`, or `.hungUp` when the watched
   ///   socket's peer is gone.
   @inline(__always)
-  func wait(for interest: Interest, _ deadline: Deadline, watching other: StreamSocket?) async throws(IOError) {
+  func wait(
+    for interest: Interest, _ deadline: Deadline, watching other: StreamSocket?, for watch: Watch = .hangUp
+  ) async throws(IOError) {
     precondition((interest == .read ? reader : writer) == nil && relay == nil, "two tasks wait for one thing")
     if isCancelled { throw .cancelled }
     try register()
@@ -158,9 +166,9 @@ package final class StreamSocket: TimerEntry {
       let isNew = unsafe other.registration == nil
       try other.register()
       if other.isCancelled { throw .cancelled }
-      if !isNew, other.checkHangUp() { throw .hungUp }
+      if watch == .hangUp, !isNew, other.checkHangUp() { throw .hungUp }
       unsafe other.watcher = self
-      other.watch = .hangUp
+      other.watch = watch
     }
     let wake = unsafe await withUnsafeContinuation { continuation in unsafe suspend(continuation, interest, deadline) }
     unsafe other?.watcher = nil
@@ -278,7 +286,7 @@ package final class StreamSocket: TimerEntry {
       peerFinished = true
     }
     if let relay {
-      relay.socketReady()
+      relay.ready(self)
       return
     }
     if mayRead { wakeReader(.ready) }
@@ -302,7 +310,7 @@ package final class StreamSocket: TimerEntry {
     let result = pinfold_peek(descriptor)
     if wouldBlock(result) {
       mayRead = false
-    } else if result <= 0 || pinfold_socket_error(descriptor) != 0 {
+    } else if result <= 0 || hasFailed {
       // Bytes that lie unread hide a reset from recv(2).
       peerFinished = true
     }

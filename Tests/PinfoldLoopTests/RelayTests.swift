@@ -163,6 +163,22 @@ private func pour(_ socket: StreamSocket, seed: UInt64, total: Int, largest: Int
     }
   }
 
+  /// Would catch tunnels of clients that are long gone, which keep their places for the idle time.
+  @Test func `a client that is reset is noticed while its upstream takes nothing`() async throws {
+    try await onLoop { loop in
+      let tunnel = try await Tunnel(loop)
+      async let result = tunnel.relay(idle: .seconds(20))
+      let piece = [UInt8](repeating: 0x5a, count: 262_144)
+      // Stops when all buffers on the way are full.
+      await #expect(throws: IOError.timedOut) {
+        while true { try await tunnel.client.send(piece, deadline: loop.deadline(after: .milliseconds(200))) }
+      }
+      tunnel.client.abort()
+      #expect(await result.end == .reset(.client))
+      await #expect(throws: IOError.reset) { try await tunnel.server.readAll(deadline: loop.soon) }
+    }
+  }
+
   @Test("A reset behind a side's end is noticed", arguments: [Relay.Side.client, .upstream], [true, false])
   func resetBehindEnd(side: Relay.Side, inOneEdge: Bool) async throws {
     try await onLoop { loop in

@@ -1,10 +1,11 @@
 import Foundation
-import PinfoldLoop
+import Glibc
 import PinfoldModel
 import PinfoldPolicy
 import PinfoldWire
 import Testing
 
+@testable import PinfoldLoop
 @testable import PinfoldServer
 
 /// The captured first connection of a pair, behind its held flight: what each side says, and what may be learnt.
@@ -78,6 +79,8 @@ private final class House: @unchecked Sendable {  // Touched on its loop's threa
   private let nearClient: StreamSocket
   private let nearServer: StreamSocket
   private var accepted: [StreamSocket] = []
+  /// Whether the tunnel has ended.
+  private(set) var isOver = false
 
   init(_ loop: EventLoop) async throws {
     self.loop = loop
@@ -87,17 +90,31 @@ private final class House: @unchecked Sendable {  // Touched on its loop's threa
   }
 
   /// Watches, then relays; what the watch itself came to is the answer.
-  func serve(patience: Duration = .seconds(10)) -> Task<Served, any Error> {
+  func serve(patience: Duration = .seconds(10), idle: Duration = .seconds(10)) -> Task<Served, any Error> {
     Task(executorPreference: loop) {
+      defer { self.isOver = true }
       var watched = WatchedRelay(
         try self.talk.lesson(), client: self.nearClient, upstream: self.nearServer, ledger: self.ledger,
-        deadline: self.loop.deadline(after: patience), idle: .seconds(10))
+        deadline: self.loop.deadline(after: patience), idle: idle)
       let isWhole = await watched.run()
       let byteCount = watched.up + watched.down
       guard isWhole else { return Served(isWhole: false, watched: byteCount, up: watched.up, down: watched.down) }
       let result = await Relay.run(client: self.nearClient, upstream: self.nearServer, idle: .seconds(10))
       return Served(
         isWhole: true, watched: byteCount, up: watched.up + result.bytesUp, down: watched.down + result.bytesDown)
+    }
+  }
+
+  /// Ends the tunnel, as a drain does.
+  func cancel() { nearClient.cancel() }
+
+  /// Sends until nothing more is taken on the way to a server that does not read.
+  func stall() async throws {
+    var size: Int32 = 16_384
+    unsafe setsockopt(nearServer.descriptor, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+    let record = [22, 3, 3, 0x3f, 0] + [UInt8](repeating: 0x78, count: 0x3f00)
+    await #expect(throws: IOError.timedOut) {
+      while true { try await client.send(record, deadline: loop.deadline(after: .milliseconds(200))) }
     }
   }
 
@@ -245,6 +262,25 @@ private final class House: @unchecked Sendable {  // Touched on its loop's threa
       house.server.abort()
       #expect(try await !served.value.isWhole)
       await #expect(throws: IOError.reset) { _ = try await house.hear(1, at: house.client) }
+    }
+  }
+
+  /// Would catch a process that ends without the line of a tunnel whose upstream has stopped to read.
+  @Test("A cancel ends a step that the upstream does not take, and the client's end does not") func stalled()
+    async throws
+  {
+    try await inHouse { house in
+      let served = house.serve(patience: .seconds(40), idle: .seconds(40))
+      try await house.stall()
+      house.client.shutdownWrite()
+      await house.loop.sleep(for: .milliseconds(50))
+      #expect(!house.isOver)
+      house.cancel()
+      let limit = house.loop.deadline(after: .seconds(20))
+      while !house.isOver, house.loop.now < limit { await house.loop.sleep(for: .milliseconds(5)) }
+      #expect(house.isOver)
+      house.server.abort()
+      _ = try await served.value
     }
   }
 }

@@ -103,8 +103,8 @@ extension Inspection {
       // Not expected, so dialled late: by a hello that needs none of the app's to answer a retry.
       let late = try await makeLeg(for: hello, twin: false)
       kind = late.kind
-      outcome = await late.outcome(patience: patience)
-      late.abandon()
+      probe = kind
+      outcome = try await self.outcome(of: late)
     }
     probe = kind
     // A shared one is counted where it is made: it is one probe for however many tunnels.
@@ -130,6 +130,21 @@ extension Inspection {
       servedTwo = isOfUse && leg != nil && !leavesEarly
       return Probed(evidence: try judge(seen), isTLS13: seen.isTLS13)
     }
+  }
+
+  /// How a probe beside which nothing is read ended. It ends without a word where nobody waits for it any more.
+  private func outcome(of leg: ProbeLeg) async throws(Refusal) -> ProbeLeg.Outcome {
+    var isUnwanted = false
+    let giveUp = {
+      isUnwanted = true
+      leg.drop()
+    }
+    if !client.watchDeparture(giveUp) { giveUp() }
+    defer { client.endWatch() }
+    let outcome = await leg.outcome(patience: patience)
+    leg.abandon()
+    if isUnwanted { throw Refusal(upstream: client.isCancelled ? .cancelled : .hungUp) }
+    return outcome
   }
 
   private func judge(_ seen: ProbeHandshake.Seen) throws(Refusal) -> Evidence {

@@ -108,7 +108,7 @@ struct Tunnel {
     do {
       let deadline = worker.loop.deadline(after: idle)
       if !admission.down.isEmpty { try await client.send(admission.down, deadline: deadline) }
-      if !admission.up.isEmpty { try await upstream.send(admission.up, deadline: deadline) }
+      if !admission.up.isEmpty { try await upstream.send(admission.up, deadline: deadline, inTunnelOf: client) }
     } catch {
       upstream.close()
       return false

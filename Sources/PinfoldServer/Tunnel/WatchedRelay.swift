@@ -94,7 +94,7 @@ struct WatchedRelay {
     var failure: IOError?
     if let fromClient, !fromClient.isEmpty {
       do {
-        try await upstream.send(fromClient, deadline: client.loop.deadline(after: idle))
+        try await upstream.send(fromClient, deadline: client.loop.deadline(after: idle), inTunnelOf: client)
         up += UInt64(fromClient.count)
       } catch {
         failure = error

@@ -1,4 +1,6 @@
 import Foundation
+import Glibc
+import Synchronization
 import Testing
 
 /// A server that resumes sessions, and how.
@@ -206,6 +208,40 @@ extension Handshakes {
       for _ in 0..<5 {
         let fetched = try Client.curl.fetch("https://api.pinfold.test/body", proxy: pinfold.port)
         #expect(fetched.output == body)
+      }
+    }
+
+    /// Guards: tunnels that keep their places for handshake_seconds though nobody is there any more, and a process that
+    /// ends without their lines.
+    @Test("Who waits for a probe is let go when the client leaves, or a drain ends it", arguments: [true, false])
+    func departure(leaves: Bool) throws {
+      let dials = Atomic<Int>(0)
+      let upstream = try FakeUpstream { near in
+        let hello = near.readRecord()
+        guard hello.count > 76 else { return }
+        let isProbe = dials.add(1, ordering: .relaxed).newValue > 1
+        // A probe that hears something at all is waited for.
+        near.socket.send(isProbe ? [22, 3, 3] : StagedPath.resumption(answering: hello))
+        near.readToEnd(seconds: 60)
+      }
+      let pinfold = try Pinfold(
+        Settings.pinned(Certificates.shared().ecdsa.pin, port: upstream.port).with {
+          $0.limits["handshake_seconds"] = 60
+          $0.limits["drain_seconds"] = 1
+        })
+      let client = try RawClient(to: pinfold.port)
+      #expect(try client.connect("api.pinfold.test:443").statusLine.contains(" 200"))
+      // With a ticket, so that the upstream has something to resume.
+      client.send(ClientHello(extraExtensions: [0, 35, 0, 4, 1, 2, 3, 4]).bytes)
+      try Wait.untilTrue("the probe's hello") { upstream.received.count == 2 && upstream.received[1].count > 76 }
+      Thread.sleep(forTimeInterval: 0.1)
+      if leaves {
+        client.socket.shutDown()
+        #expect(try pinfold.reasons() == ["handshake_timeout"])
+      } else {
+        pinfold.child.signal(SIGTERM)
+        #expect(try pinfold.child.wait(seconds: 20) == .exited(0))
+        #expect(try pinfold.reasons() == ["limit_reached"])
       }
     }
   }

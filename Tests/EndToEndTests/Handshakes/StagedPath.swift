@@ -134,7 +134,7 @@ struct StagedPath {
   }
 
   /// What the server of a resumed TLS 1.2 session would say: anybody can, since only the client finds the Finished wrong.
-  private static func resumption(answering hello: [UInt8]) -> [UInt8] {
+  static func resumption(answering hello: [UInt8]) -> [UInt8] {
     let random = [UInt8](repeating: 9, count: 32)
     return serverHello(random, hello, suite: [0xc0, 0x2c], extensions: [0xff, 1, 0, 1, 0]) + [20, 3, 3, 0, 1, 1]
       + [22, 3, 3, 0, 40] + [UInt8](repeating: 7, count: 40)
