@@ -23,11 +23,7 @@ extension Tunnel {
       }
     account.verdict = Verdict(failure.reason, detail: account.obstacle ?? detail)
     worker.count(refusedBeforeTunnel: failure.reason)
-    // Whoever is slow to read a refusal keeps nobody out.
-    switch account.place {
-    case .tunnel, .newcomer: worker.move(&account, to: .none)
-    case .stranger, .none: break
-    }
+    freePlace(&account)
     await worker.audit.commit(account, on: worker.loop)
     await say(reply.bytes)
   }
@@ -37,9 +33,18 @@ extension Tunnel {
     account.verdict = refusal.verdict
     account.judged = worker.loop.now
     worker.count(account)
+    freePlace(&account)
     await worker.audit.commit(account, on: worker.loop)
     let alert = TLSAlert.fatal(TLSAlert.accessDenied, version: account.alertVersion)
     await say(refusal.alert.isEmpty ? alert : refusal.alert)
+  }
+
+  /// Whoever is slow to read a refusal keeps nobody out.
+  private func freePlace(_ account: inout TunnelAccount) {
+    switch account.place {
+    case .tunnel, .newcomer: worker.move(&account, to: .none)
+    case .stranger, .none: break
+    }
   }
 
   /// Sends the last words, and reads on until the client has them or its time is up: bytes that lie unread at a close

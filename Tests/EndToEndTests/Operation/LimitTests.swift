@@ -111,6 +111,22 @@ extension Operation {
       withExtendedLifetime(lingering) {}
     }
 
+    /// Guards: a full house that stays full by those whose handshake it refuses.
+    @Test("Who is refused behind the 200 and does not leave keeps no place") func refusedInside() throws {
+      let upstream = try echo()
+      let pinfold = try open(upstream) {
+        $0.limits["tunnels"] = 1
+        $0.resolve["api.pinfold.test:443"] = upstream.port
+      }
+      let lingering = try RawClient(to: pinfold.port)
+      #expect(try lingering.connect("api.pinfold.test:443").statusLine.contains(" 200"))
+      lingering.send("GET / HTTP/1.1\r\n\r\n")
+      // The alert comes behind the record of the audit: the place is free by then.
+      #expect(try lingering.receive(atLeast: 7).first == 21)
+      #expect(try Self.isServed(pinfold))
+      withExtendedLifetime(lingering) {}
+    }
+
     @Test("Out of descriptors, newcomers get 503 and the others go on") func descriptors() throws {
       let upstream = try echo()
       let pinfold = try open(upstream) {
