@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import PinfoldConfig
 import PinfoldCrypto
@@ -212,6 +213,42 @@ import Testing
     #expect(first.text(10).split(separator: "\n").map { $0.suffix(6) } == ["\"n\":1}"])
     #expect(second.text(10).split(separator: "\n").map { $0.suffix(6) } == ["\"n\":2}"])
     #expect(trail.figures == AuditFigures(written: 2, lost: 0, error: nil))
+  }
+
+  /// Would catch addresses that a disk which failed leaves to the file of other settings.
+  @Test("What cannot be written before other settings count is lost, and not written under them") func failedSwitch()
+    throws
+  {
+    let first = try AuditPlace()
+    let second = try AuditPlace()
+    let trail = try AuditTrail(Self.settings(first), log: Self.log(), clock: Self.noon)
+    try FileManager.default.removeItem(atPath: first.path)
+    trail.record(Self.record(1))
+    _ = try Self.onLoop { loop in
+      for _ in 0..<1000 where trail.figures?.error == nil { await loop.sleep(for: .milliseconds(10)) }
+    }
+    trail.use(AuditSettings(file: second.name, retentionDays: 90, clients: .hidden))
+    trail.record(Self.record(2))
+    trail.finish()
+    #expect(second.text(10).split(separator: "\n").map { $0.suffix(6) } == ["\"n\":2}"])
+    #expect(trail.figures == AuditFigures(written: 1, lost: 1, error: nil))
+  }
+
+  @Test("What cannot be written is kept where the same file is opened anew") func failedReopening() throws {
+    let place = try AuditPlace()
+    let trail = try AuditTrail(Self.settings(place), log: Self.log(), clock: Self.noon)
+    try FileManager.default.removeItem(atPath: place.path)
+    trail.record(Self.record(1))
+    _ = try Self.onLoop { loop in
+      for _ in 0..<1000 where trail.figures?.error == nil { await loop.sleep(for: .milliseconds(10)) }
+      trail.reopen()
+      trail.use(Self.settings(place, retention: 30))
+      // Behind both, so that they found no place.
+      await loop.sleep(for: .milliseconds(50))
+    }
+    try FileManager.default.createDirectory(atPath: place.path, withIntermediateDirectories: true)
+    trail.finish()
+    #expect(trail.figures == AuditFigures(written: 1, lost: 0, error: nil))
   }
 
   /// Would catch an end that forgets what a change of the file had in hand.

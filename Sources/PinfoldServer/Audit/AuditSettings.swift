@@ -25,6 +25,15 @@ struct AuditSettings: Sendable {
     self.clients = clients
   }
 
+  /// Whether what was recorded under these settings may be written under those: to the same file, with clients called alike.
+  func agree(with other: AuditSettings?) -> Bool {
+    guard let other, file == other.file else { return false }
+    return switch (clients, other.clients) {
+    case (.address, .address), (.pseudonym, .pseudonym), (.hidden, .hidden): true
+    default: false
+    }
+  }
+
   /// The settings of a configuration, `nil` when it wants no audit. The key of the pseudonyms is the installation's: made
   /// once and kept in the state directory. Where it cannot be kept, a key of this process's stands in, with a warning.
   init?(_ configuration: Configuration, warnings: inout [String]) {
@@ -52,7 +61,7 @@ struct AuditSettings: Sendable {
 struct AuditFigures: Encodable, Equatable, Sendable {
   /// Records in the file.
   var written: UInt64 = 0
-  /// Records that no file has: too many were waiting.
+  /// Records that no file has: too many were waiting, or their file could not be written before it was another one.
   var lost: UInt64 = 0
   /// Why records cannot be written at the moment.
   var error: String?

@@ -41,12 +41,16 @@ package final class AuditTrail: Sendable {
         waiters = []
         isScheduled = false
       }
-      return (waiting, waiters)
+      return Batch(entries: waiting, waiters: waiters, settings: settings)
     }
   }
 
-  /// Records to be written together, and who waits for that.
-  private typealias Batch = (entries: [AuditEntry], waiters: [LoopWaiter<Bool>])
+  /// Records to be written together, who waits for that, and under which settings they were made.
+  private struct Batch {
+    let entries: [AuditEntry]
+    let waiters: [LoopWaiter<Bool>]
+    let settings: AuditSettings?
+  }
 
   private let state = Mutex(State())
   private let isOn = Atomic<Bool>(false)
@@ -157,23 +161,36 @@ package final class AuditTrail: Sendable {
   }
 
   private func write(_ batch: Batch, retries: Bool = true) {
-    let (entries, waiters) = batch
-    guard !entries.isEmpty else { return }
-    let outcome = desk.write(entries)
-    for waiter in waiters { waiter.wake(outcome.error == nil) }
-    note(outcome, of: entries)
+    guard !batch.entries.isEmpty else { return }
+    let outcome = desk.write(batch.entries)
+    for waiter in batch.waiters { waiter.wake(outcome.error == nil) }
+    note(outcome, of: batch)
     if retries, outcome.error != nil { desk.after(Self.retryStep) { [unowned self] in flush() } }
   }
 
-  private func note(_ outcome: AuditWriter.Outcome, of entries: [AuditEntry]) {
-    let before = state.withLock { state in
-      defer {
-        state.figures.written += UInt64(outcome.written)
-        state.figures.error = outcome.error
-        if outcome.error == nil { state.isOverflowing = false }
+  private func note(_ outcome: AuditWriter.Outcome, of batch: Batch) {
+    let rest = batch.entries[outcome.written...]
+    let (before, agrees) = state.withLock { state in
+      let before = state.figures
+      // What other settings are in force for has another file, or names its clients in another way.
+      let agrees = batch.settings?.agree(with: state.settings) == true
+      state.figures.written += UInt64(outcome.written)
+      state.figures.error = agrees ? outcome.error : nil
+      if outcome.error == nil {
+        state.isOverflowing = false
+      } else if agrees {
+        keep(rest, &state)
+      } else {
+        state.figures.lost += UInt64(rest.count)
       }
-      if outcome.error != nil { keep(entries[outcome.written...], &state) }
-      return state.figures
+      return (before, agrees)
+    }
+    guard agrees else {
+      if let error = outcome.error, !rest.isEmpty {
+        let count = LogEvent.Field("count", .integer(Int64(rest.count)))
+        log.write(.error, "audit records are lost: other settings count", [.init("error", .text(error)), count])
+      }
+      return
     }
     if let error = outcome.error {
       guard before.error == nil else { return }
@@ -209,14 +226,15 @@ package final class AuditTrail: Sendable {
   // MARK: Changing and ending
 
   /// Takes other settings, and opens the file they name. What is recorded from here on is named and kept by them, however
-  /// long the disk holds the file before.
+  /// long the disk holds the file before. What that file does not take is lost, where it may not stand in this one.
   func use(_ settings: AuditSettings?) {
     // What was recorded under the old settings goes to the old file, and nothing that comes later.
     let before = state.withLock { state in
+      let before = state.take()
       state.settings = settings
       isOn.store(settings != nil, ordering: .relaxed)
       state.switches += 1
-      return state.take()
+      return before
     }
     desk.loop.execute { [self] in
       write(before)
