@@ -13,6 +13,8 @@ final class Reloader: Sendable {
   private let history: ReloadHistory
   private let shard: MetricShard
   private let loaded: Mutex<RulesLoader.Loaded>
+  /// What the process was started with, of which some keys count as long as it runs.
+  private let started: Configuration
   private let poller: BundlePoller
 
   init(
@@ -23,6 +25,7 @@ final class Reloader: Sendable {
     self.history = history
     shard = services.metrics.makeShard()
     loaded = Mutex(first)
+    started = first.rules.configuration
     poller = BundlePoller(loop: loop)
     say(first.report)
     note(first)
@@ -62,7 +65,7 @@ final class Reloader: Sendable {
       shard.policyReload(.success)
       history.note(.hangUp, error: nil)
       services.log.write(
-        .info, "reloaded", [.init("policy", .unsigned(after.rules.policy.version))] + Self.needsRestart(before, after))
+        .info, "reloaded", [.init("policy", .unsigned(after.rules.policy.version))] + needsRestart(after))
     } catch {
       fail(error.text)
     }
@@ -129,18 +132,17 @@ final class Reloader: Sendable {
     for warning in warnings { services.log.write(.warning, "audit", [.init("warning", .text(warning))]) }
   }
 
-  /// Keys that are read at start only.
-  private static func needsRestart(_ before: RulesLoader.Loaded, _ after: RulesLoader.Loaded) -> [LogEvent.Field] {
-    let old = before.rules.configuration
+  /// Keys that are read at start only, and say something else now.
+  private func needsRestart(_ after: RulesLoader.Loaded) -> [LogEvent.Field] {
     let new = after.rules.configuration
     var keys: [String] = []
-    if old.listen != new.listen { keys.append("listen") }
-    if old.admin != new.admin { keys.append("admin") }
-    if old.workers != new.workers { keys.append("workers") }
+    if started.listen != new.listen { keys.append("listen") }
+    if started.admin != new.admin { keys.append("admin") }
+    if started.workers != new.workers { keys.append("workers") }
     if after.nextStateDirectory != new.stateDirectory { keys.append("state_dir") }
-    if old.cacheKeyFile != new.cacheKeyFile { keys.append("cache_key_file") }
-    if old.tls.keyLog != new.tls.keyLog { keys.append("tls.key_log") }
-    if old.log.format != new.log.format { keys.append("log.format") }
+    if started.cacheKeyFile != new.cacheKeyFile { keys.append("cache_key_file") }
+    if started.tls.keyLog != new.tls.keyLog { keys.append("tls.key_log") }
+    if started.log.format != new.log.format { keys.append("log.format") }
     return keys.isEmpty ? [] : [.init("needs_restart", .text(keys.joined(separator: ", ")))]
   }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Testing
 
@@ -61,9 +62,9 @@ extension Operation {
     @Test("A reload names every key that is read at start only") func needsRestart() throws {
       let pinfold = try Pinfold(Settings.pinned(Certificates.shared().ecdsa.pin, port: 1))
       let before = pinfold.workspace.read("pinfold.json5")
-      let other = try FreePort.next()
-      let after = before.replacing("127.0.0.1:\(pinfold.port)", with: "127.0.0.1:\(other)")
-        .replacing("127.0.0.1:\(pinfold.admin)", with: "127.0.0.1:\(other)")
+      let (port, admin) = try (FreePort.next(), FreePort.next())
+      let after = before.replacing("127.0.0.1:\(pinfold.port)", with: "127.0.0.1:\(port)")
+        .replacing("127.0.0.1:\(pinfold.admin)", with: "127.0.0.1:\(admin)")
         .replacing("key_log: null", with: #"key_log: "keys""#).replacing(#"format: "json""#, with: #"format: "text""#)
       try pinfold.workspace.write("pinfold.json5", after)
       pinfold.child.signal(SIGHUP)
@@ -135,6 +136,40 @@ extension Operation {
       let check = try Self.checkAsNobody(path)
       let warning = "warning: audit.file: records would be lost: cannot write in \(closed): Permission denied\n"
       #expect(check.output.contains(warning), "\(check)")
+    }
+
+    /// Guards: an operator who is told once, and forgets it, or is told of what was taken back.
+    @Test("What needs a restart is named at each reload until it is taken back") func pendingRestart() throws {
+      let settings = try Settings.pinned(Certificates.shared().ecdsa.pin, port: 1)
+      let pinfold = try Pinfold(settings)
+      for (number, workers) in [3, 3, settings.workers].enumerated() {
+        try pinfold.reload(settings.with { $0.workers = workers })
+        let line = try Wait.until("reload \(number)") {
+          let lines = pinfold.log.filter { $0["message"] as? String == "reloaded" }
+          return lines.count > number ? lines.last : nil
+        }
+        #expect(line["needs_restart"] as? String == (workers == settings.workers ? nil : "workers"), "\(line)")
+      }
+    }
+
+    /// Guards: log lines in whatever file or socket is the first to be opened.
+    @Test("What is closed at the start is no descriptor of the proxy's own") func closedDescriptors() throws {
+      let settings = try Settings.pinned(Certificates.shared().ecdsa.pin, port: 1).with {
+        $0.limits["drain_seconds"] = 1
+      }
+      let first = try Pinfold(settings)
+      first.child.signal(SIGTERM)
+      #expect(try first.child.wait(seconds: 10) == .exited(0))
+      let child = try Child([
+        "sh", "-c", #"exec "$0" run -c "$1" <&- >&- 2>&-"#, Pinfold.binary, first.workspace.path("pinfold.json5"),
+      ])
+      try Wait.untilTrue("the admin port") { try HTTP.get("/healthz", port: first.admin)?.status == 200 }
+      for descriptor in 0...2 {
+        let path = "/proc/\(child.pid)/fd/\(descriptor)"
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path) == "/dev/null")
+      }
+      child.signal(SIGTERM)
+      #expect(try child.wait(seconds: 10) == .exited(0))
     }
 
     /// Guards: a silent start leaves its operator guessing.
