@@ -41,6 +41,8 @@ final class Gatekeeper: Sendable {
   private let memory: Duration
   /// How long a tunnel waits for its turn.
   private let patience: Duration
+  /// Whether the process ends: nobody waits for what is still to be hashed.
+  private let isOver = Atomic<Bool>(false)
 
   init(memory: Duration = .seconds(300), patience: Duration = .seconds(15)) {
     self.memory = memory
@@ -126,7 +128,10 @@ final class Gatekeeper: Sendable {
     var copy = Array(credentials.password)
     defer { erase(&copy) }
     guard let password = try? SecretBytes(copying: copy), let loop = try? hashingLoop() else { throw .internalError }
-    loop.execute { [self] in settle(attempt, isRight: list.admits(user, password), client) }
+    loop.execute { [self] in
+      let isRight = !isOver.load(ordering: .relaxed) && list.admits(user, password)
+      settle(attempt, isRight: isRight, client)
+    }
   }
 
   /// The thread that hashes, started when it is needed first.
@@ -168,8 +173,10 @@ final class Gatekeeper: Sendable {
     return hash?.digest(bytes)
   }
 
-  /// Ends the thread, if there is one. To be called once, at the very end.
+  /// Ends the thread, if there is one, behind the password that it hashes; those that wait are not right. To be called
+  /// once, at the very end.
   func finish() {
-    state.withLock { $0.thread }?.stop()
+    isOver.store(true, ordering: .relaxed)
+    state.withLock { $0.thread }?.stop(after: {})
   }
 }
