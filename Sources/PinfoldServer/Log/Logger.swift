@@ -5,7 +5,8 @@ import Synchronization
 
 /// Writes log lines to standard error from a thread of its own, so that a reader that stalls never stalls a tunnel.
 ///
-/// Lines wait in a bounded buffer; those that find it full are dropped, and the next line written says how many.
+/// Lines wait in a bounded buffer; those that find it full are dropped, as are those that standard error does not take, and
+/// a line behind the next one written says how many.
 package final class Logger: Sendable {
   /// Bytes that may wait to be written: some thousands of lines.
   private static let capacity = 1 << 20
@@ -14,19 +15,39 @@ package final class Logger: Sendable {
 
   private struct State {
     var waiting: [UInt8] = []
+    /// Lines that nobody will read, and of which nobody was told.
     var dropped = 0
     var isScheduled = false
+    /// Whether what went out ends inside a line.
+    var isTorn = false
+
+    mutating func take() -> (bytes: [UInt8], dropped: Int) {
+      defer {
+        waiting = []
+        dropped = 0
+        isScheduled = false
+      }
+      return (waiting, dropped)
+    }
   }
 
   private let state = Mutex(State())
   private let level: Atomic<UInt8>
   private let format: LineFormat
   private let thread: LoopThread
+  /// Takes bytes, and answers how many of them.
+  private let sink: @Sendable ([UInt8]) -> Int
 
+  /// A log for standard error.
   /// - Throws: when no thread can be had.
-  package init(level: Severity, format: LineFormat) throws(IOError) {
+  package convenience init(level: Severity, format: LineFormat) throws(IOError) {
+    try self.init(level: level, format: format) { StandardError.write($0) }
+  }
+
+  init(level: Severity, format: LineFormat, to sink: @escaping @Sendable ([UInt8]) -> Int) throws(IOError) {
     self.level = Atomic(level.number)
     self.format = format
+    self.sink = sink
     thread = try LoopThread(name: "log", loop: try EventLoop())
   }
 
@@ -62,14 +83,21 @@ package final class Logger: Sendable {
 
   /// Writes what is waiting. Runs on the logger's own thread.
   private func flush() {
-    let (bytes, dropped) = state.withLock { state in
-      defer { state = State() }
-      return (state.waiting, state.dropped)
-    }
-    StandardError.write(bytes)
-    guard dropped > 0 else { return }
-    let event = LogEvent(.warning, "log lines were dropped", [.init("count", .integer(Int64(dropped)))])
-    StandardError.write(event.render(format, at: .now))
+    let (bytes, dropped) = state.withLock { $0.take() }
+    let lost = dropped + put(bytes)
+    guard lost > 0 else { return }
+    let event = LogEvent(.warning, "log lines were dropped", [.init("count", .integer(Int64(lost)))])
+    if put(event.render(format, at: .now)) > 0 { state.withLock { $0.dropped += lost } }
+  }
+
+  /// Writes whole lines, and answers how many of them did not go out. Behind one that was torn, as by a full disk, they
+  /// begin a new line.
+  private func put(_ lines: [UInt8]) -> Int {
+    let lead: [UInt8] = state.withLock { $0.isTorn } ? [0x0a] : []
+    let bytes = lead + lines
+    let count = sink(bytes)
+    if count > 0 { state.withLock { $0.isTorn = bytes[count - 1] != 0x0a } }
+    return bytes[max(count, lead.count)...].count { $0 == 0x0a }
   }
 
   /// Writes what is waiting and ends the thread. To be called once, at the very end.
