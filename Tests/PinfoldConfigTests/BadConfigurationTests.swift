@@ -20,6 +20,11 @@ import Testing
 
   static let rows: [BadFile] = [
     BadFile(
+      "admin-listen",
+      """
+      pinfold.json5: admin: [::1]:9000 is an address of "listen" too; right would be another port
+      """),
+    BadFile(
       "admin-socket",
       """
       pinfold.json5:1:10: admin: "unix:/run/admin.sock" is not an address such as "127.0.0.1:9128" or "[::1]:9128"

@@ -44,6 +44,11 @@ extension Configuration {
       context.complain(error)
     }
     configuration.override(by: environment, context)
+    // Behind the overrides, which may bring it about or put it right.
+    let admin = configuration.admin
+    if admin.port != 0, configuration.listen.contains(.socket(admin)) {
+      context.complain(at: nil, "admin", "\(admin.text) is an address of \"listen\" too; right would be another port")
+    }
     guard context.isEmpty else { throw context.errors }
     return configuration
   }
