@@ -14,8 +14,8 @@ enum DemoCommand: Subcommand {
     details: """
       Makes a throw-away authority, servers for TLS 1.2 and TLS 1.3, a signing key and a signed policy,
       serves as a proxy on 127.0.0.1, and has curl fetch pages through it: from servers with the pinned
-      key, which passes, and from servers with another key, which is refused. Then it serves until Ctrl-C.
-      Nothing of it stays behind.
+      key, which passes, and from servers with another key, which is refused. Then it serves until Ctrl-C,
+      or until its terminal is closed. Nothing of it stays behind.
       """)
 
   static func run(_ arguments: Arguments, console: Console) throws(CommandFailure) -> ExitCode {
@@ -61,7 +61,7 @@ enum DemoCommand: Subcommand {
     thread.loop.execute {
       tour.run { if endsItself { server.drain() } else { console.line(text.suggestions) } }
     }
-    try server.serve()
+    try server.serve(endsWithTerminal: true)
     thread.stop()
     // Whoever ends a demonstration by Ctrl-C has seen enough; --once promises a whole one.
     return tour.isGood ?? !endsItself ? .good : .failed

@@ -39,10 +39,11 @@ extension Server {
     do throws(FileErrors) { return try work() } catch { throw CommandFailure(.config, error.text) }
   }
 
-  /// Answers signals until the server has stopped. Blocks the calling thread.
-  func serve() throws(CommandFailure) {
+  /// Answers signals until the server has stopped, SIGHUP with a reload or, at a terminal that it ends with, as SIGTERM.
+  /// Blocks the calling thread.
+  func serve(endsWithTerminal: Bool = false) throws(CommandFailure) {
     do throws(IOError) {
-      try runUntilStopped()
+      try runUntilStopped(endsWithTerminal: endsWithTerminal)
     } catch {
       throw CommandFailure(.failed, "cannot serve: \(error.text)")
     }

@@ -27,5 +27,21 @@ extension Operation {
       demo.signal(SIGINT)
       #expect(try demo.wait(seconds: 20) == .exited(0))
     }
+
+    /// Guards: servers, and a proxy, that stay behind when their terminal is closed.
+    @Test("The demonstration ends with its terminal") func hangUp() throws {
+      let temporary = try Workspace("demo")
+      let (port, admin) = try (FreePort.next(), FreePort.next())
+      let demo = try Child(
+        [Pinfold.binary, "demo", "--port", "\(port)", "--admin-port", "\(admin)"],
+        environment: ["TMPDIR": temporary.folder.path])
+      try Wait.untilTrue("the demonstration to be ready", seconds: 30) {
+        if let ending = demo.poll() { throw HarnessError("demo \(ending)\n\(demo.errors)\(demo.output)") }
+        return try HTTP.get("/readyz", port: admin)?.status == 200
+      }
+      demo.signal(SIGHUP)
+      #expect(try demo.wait(seconds: 20) == .exited(0))
+      #expect(try FileManager.default.contentsOfDirectory(atPath: temporary.folder.path).isEmpty)
+    }
   }
 }
