@@ -219,6 +219,14 @@ void pinfold_timerfd_set(int fd, uint64_t nanoseconds) {
 
 intptr_t pinfold_open_null(void) { return PINFOLD_RETRY(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
+void pinfold_fill_standard_descriptors(void) {
+  for (int fd = 0; fd <= 2; fd++) {
+    if (fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
+    // The lowest number that is free is this one.
+    (void)PINFOLD_RETRY(open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY));
+  }
+}
+
 uint64_t pinfold_monotonic_nanoseconds(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

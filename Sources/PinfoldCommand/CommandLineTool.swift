@@ -1,3 +1,5 @@
+import PinfoldLoop
+
 /// One word of the command line and what it does.
 protocol Subcommand: SendableMetatype {
   static var syntax: CommandSyntax { get }
@@ -17,7 +19,8 @@ package enum CommandLineTool {
 
   /// Runs `pinfold` with the words behind the program's name and returns what the process exits with.
   package static func run(_ words: [String]) -> ExitCode {
-    run(words, console: .standard)
+    Descriptors.fillStandard()
+    return run(words, console: .standard)
   }
 
   static func run(_ words: [String], console: Console) -> ExitCode {

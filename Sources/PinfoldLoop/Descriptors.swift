@@ -16,6 +16,10 @@ package enum Descriptors {
     set { _ = pinfold_descriptor_limit(UInt64(max(newValue, 1)), 1) }
   }
 
+  /// Has something on each of the three standard descriptors. Where the process was started without one, the next file or
+  /// socket would have its number, and be written to in its place. To be called before anything is opened.
+  package static func fillStandard() { pinfold_fill_standard_descriptors() }
+
   /// How many are open now, as `/proc/self/fd` lists them; `nil` where that cannot be read.
   package static var openCount: Int? {
     let count = pinfold_descriptor_count()

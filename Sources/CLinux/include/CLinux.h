@@ -79,6 +79,9 @@ void pinfold_timerfd_set(int fd, uint64_t nanoseconds);
 
 /* A descriptor kept so that it can be given up when there are no others. */
 intptr_t pinfold_open_null(void);
+/* Opens /dev/null on those of 0, 1 and 2 that are closed, so that nothing else comes to have these numbers; the wrong way
+   round, so that reads and writes fail there as they did. */
+void pinfold_fill_standard_descriptors(void);
 
 uint64_t pinfold_monotonic_nanoseconds(void);
 
