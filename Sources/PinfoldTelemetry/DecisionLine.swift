@@ -27,7 +27,7 @@ package struct DecisionLine: Sendable {
   package var milliseconds: Double
   /// From the whole ClientHello to the verdict, in milliseconds; `nil` where no hello came.
   package var verdictMilliseconds: Double?
-  /// Bytes relayed after the verdict, to the upstream and to the client.
+  /// Bytes passed on, handshake included, to the upstream and to the client.
   package var bytesUp: UInt64 = 0
   package var bytesDown: UInt64 = 0
   /// Version of the policy that decided, 0 without one.

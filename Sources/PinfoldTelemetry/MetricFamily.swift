@@ -46,7 +46,7 @@ package enum MetricFamily: String, CaseIterable, Sendable {
     case .verificationSeconds: "Time from the whole ClientHello to the verdict."
     case .tunnels: "CONNECT requests by their one reason, those refused before the 200 included."
     case .tunnelsActive: "Connections of clients that are open now, let in or not."
-    case .relayedBytes: "Bytes relayed after the verdict, up to the upstream or down to the client."
+    case .relayedBytes: "Bytes of tunnels that have ended, handshakes included: up to the upstream, down to the client."
     case .enforcement: "Which enforcement state a host is in: 1 for that state, 0 for the others."
     case .breakerTrips: "Failure thresholds crossed, by what was done about it."
     case .failureRatio: "Share of rotation-shaped failures among all judged keys in the breaker's window, 0 to 1."

@@ -1,6 +1,7 @@
 import PinfoldModel
 
-/// Reads the head of a CONNECT request from bytes in any cut, strictly by RFC 9112.
+/// Reads the head of a CONNECT request from bytes in any cut, strictly by RFC 9112, but that a Host field may be missing
+/// (§3.2): some old clients send none, and the target says the same.
 ///
 ///     reading ── receive ──▶ reading | done(request) | done(refused)
 ///
