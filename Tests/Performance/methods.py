@@ -9,6 +9,7 @@ import signal
 import socket
 import ssl
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -249,6 +250,14 @@ class Runner:
             self.cpu.append(1e6 * (process_cpu_seconds(self.process.pid) - before) / (tunnels * self.at_once))
 
 
+def verification():
+    """µs of CPU in which OpenSSL verifies a P-256 signature over and over: how fast the machine is just now."""
+    speed = subprocess.run(
+        ["openssl", "speed", "-mr", "-seconds", "1", "ecdsap256"], capture_output=True, text=True, check=True)
+    # Its last field counts the verifications of a second.
+    return 1e6 / float(speed.stdout.strip().rsplit(":", 1)[1])
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15, help="rounds over all methods (15)")
@@ -284,15 +293,17 @@ def measure(options, folder, processes):
     for runner in runners:
         runner.wait()
         runner.warm()
+    verifications = []
     for number in range(options.rounds):
+        verifications.append(verification())
         # Another order each time: what the machine does beside this is to meet all of them.
         order = runners[number % len(runners):] + runners[:number % len(runners)]
         for runner in order:
             runner.batch(options.tunnels)
         groups = -(-options.tunnels // GROUP)
         latest = (f"{each.method.name} {statistics.median(each.cpu[-groups:]):.0f}" for each in runners)
-        print(f"round {number + 1}", *latest, file=sys.stderr)
-    print(report(runners, options))
+        print(f"round {number + 1}", *latest, f"verification {verifications[-1]:.0f}", file=sys.stderr)
+    print(report(runners, statistics.median(verifications), options))
 
 
 def quartiles(values):
@@ -302,7 +313,7 @@ def quartiles(values):
     return f"{digits(first)}–{digits(third)}"
 
 
-def report(runners, options):
+def report(runners, unit, options):
     with open("/proc/loadavg") as file:
         load = file.read().split()[0]
     by_name = {each.method.name: each for each in runners}
@@ -313,14 +324,17 @@ def report(runners, options):
         [name, each.method.does, digits(cpu[name]), quartiles(each.cpu),
          digits(cpu[name] - cpu[base[name]]), digits(latency[name]), digits(latency[name] - latency[base[name]])]
         for name, each in by_name.items()]
+    added = cpu["key_log"] - cpu["unverified"]
     probes = (cpu["twin"] - cpu["unverified"]) / (cpu["openssl"] - cpu["unverified"])
     order = "one after another" if options.at_once == 1 else f"by each of {options.at_once} clients at the same time"
     lines = [
         f"{options.rounds} rounds of {options.tunnels} tunnels, {order}, on {os.cpu_count()} cores, load "
         f"{load} at the end. Medians; µs of Pinfold's CPU, ms from the CONNECT to the end of the handshake.",
         table(["method", "what", "CPU µs per tunnel", "middle half", "over unverified", "ms", "over unverified"], rows),
-        f"- key log over unverified: {digits(cpu['key_log'] - cpu['unverified'])} µs (at most 300), "
+        f"- key log over unverified: {digits(added)} µs (at most 300), "
         f"{digits(latency['key_log'] - latency['unverified'])} ms (at most 3)",
+        f"- the machine: OpenSSL verified a P-256 signature in {digits(unit)} µs of CPU, median of all rounds; "
+        f"key log over unverified is {digits(added / unit)} of these",
         f"- twin ÷ OpenSSL's hello: {digits(cpu['twin'] / cpu['openssl'])} of whole tunnels, {digits(probes)} of what is "
         "over unverified (at most 1.3)",
     ]
